@@ -28,6 +28,7 @@ func (Organization) Help() string {
     foyer admin organization create --name "Acme"
     foyer admin organization set 0190… --name "Acme"
     foyer admin organization set 0190… --members-can-invite=false --access-level=3
+    foyer admin organization set 0190… --access-level=0 --reason="Its apps hide the cart."
     foyer admin organization set 0190… --allowed-domains=example.com,example.org
 `
 }
@@ -61,6 +62,7 @@ type organizationSet struct {
 	MembersCanInvite     *bool               `help:"Let members invite; =false: only admins and owners."`
 	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
 	AccessLevel          *int                `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
+	Reason               string              `help:"Why its access level is lowered, for the activity: 1 to 500 characters."`
 	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than FOYER_INVITE_TTL; 0: as long as that."`
 	AllowedDomains       *[]string           `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 }
@@ -76,7 +78,7 @@ func (c organizationSet) Validate() error {
 func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	set := org.Settings{
 		Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps,
-		AllowedDomains: c.AllowedDomains, InviteTTL: (*int64)(c.InviteTTL),
+		AllowedDomains: c.AllowedDomains, InviteTTL: (*int64)(c.InviteTTL), Reason: c.Reason,
 	}
 	if c.AccessLevel != nil {
 		level, err := access.ParseAppAccess(*c.AccessLevel)

@@ -84,6 +84,7 @@ type Settings struct {
 	AppAccess            *access.AppAccess
 	AllowedDomains       *[]string
 	InviteTTL            *int64 // seconds
+	Reason               string // why AppAccess is lowered; "": that is not told
 }
 
 // minInviteTTL is the least Organization.InviteTTL; the most is what the server says.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ func TestSettingsAreRecorded(t *testing.T) {
 			{Name: new("Acme"), MembersCanInvite: new(true)},
 			{Name: new("Renamed"), MembersCanInvite: new(false), MembersCanManageApps: new(true)},
 			{AppAccess: new(access.ReadApps), AllowedDomains: &[]string{"x.example"}},
+			{AppAccess: new(access.NoApps), Reason: " It leaks. "},
+			{AppAccess: new(access.NoApps), Reason: "It is sent again."}, // which changes nothing
+			{AppAccess: new(access.NoApps), Reason: "Too late.", MembersCanInvite: new(true)},
 		} {
 			if _, err := s.Set(t.Context(), access.Caller{}, o.ID, set); err != nil {
 				t.Fatal(err)
@@ -69,9 +73,43 @@ func TestSettingsAreRecorded(t *testing.T) {
 				`{"action":"changed","field":"members_can_manage_apps","before":false,"after":true}]` + "\n",
 			`Organization true updated Renamed [{"action":"changed","field":"access_level","before":9,"after":3},` +
 				`{"action":"changed","field":"allowed_domains","before":[],"after":["x.example"]}]` + "\n",
+			`Organization true updated Renamed [{"action":"changed","field":"access_level","before":3,"after":0},` +
+				`{"action":"changed","field":"reason","before":null,"after":"It leaks."}]` + "\n",
+			`Organization true updated Renamed [{"action":"changed","field":"members_can_invite","before":false,"after":true}]` + "\n",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A reason tells why an access level is lowered, and nothing else.
+func TestReasonOfAnAccessLevel(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := org.Service{DB: d, Keys: access.NewKeys(d)}
+		o, err := s.Create(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Set(t.Context(), access.Caller{}, o.ID, org.Settings{AppAccess: new(access.ReadApps)}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			set  org.Settings
+			want fault.Kind
+		}{
+			{org.Settings{Name: new("Renamed"), Reason: "why"}, fault.Invalid},
+			{org.Settings{AppAccess: new(access.InstallApps), Reason: "why"}, fault.Invalid},
+			{org.Settings{AppAccess: new(access.NoApps), Reason: " "}, fault.Blank},
+			{org.Settings{AppAccess: new(access.NoApps), Reason: strings.Repeat("x", 501)}, fault.TooLong},
+		} {
+			if _, err := s.Set(t.Context(), access.Caller{}, o.ID, c.set); !fault.Is(err, c.want) || fault.Of(err)[0].Field != "reason" {
+				t.Errorf("%+v: %v", c.set, err)
+			}
+		}
+		if got, err := s.Get(t.Context(), o.ID); err != nil || got.Name != "Acme" || got.AppAccess != access.ReadApps {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }

@@ -115,10 +115,15 @@ func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string
 	if err := set.apply(&after, s.MaxInviteTTL); err != nil {
 		return Organization{}, err
 	}
+	why, err := set.why(before.AppAccess)
+	if err != nil {
+		return Organization{}, err
+	}
 	changes := differences(before, after)
 	if len(changes) == 0 {
 		return before, nil
 	}
+	changes = append(changes, why...)
 	if after, err = updateOrganization(ctx, tx, after); err != nil {
 		return Organization{}, err
 	}

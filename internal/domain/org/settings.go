@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 )
 
 // MayChangeSettings reports whether a caller may change the organization they are in.
@@ -23,6 +24,21 @@ func MayChangeSettings(c access.Caller) error {
 func (s Service) SetHere(ctx context.Context, c access.Caller, set Settings) (Mine, error) {
 	o, err := s.Set(ctx, c, c.Organization.ID, set)
 	return Mine{Organization: o, Level: c.Level}, err
+}
+
+// why is how the activity tells why an app access level is lowered; nil if it is not, or that is not told.
+func (set Settings) why(before access.AppAccess) ([]activity.Change, error) {
+	if set.Reason == "" {
+		return nil, nil
+	}
+	if set.AppAccess == nil || *set.AppAccess > before {
+		return nil, fault.Field(fault.Invalid, "reason", "A reason is given with an access level below the one there is, %d: leave it out of any other change.", before)
+	}
+	reason, err := activity.CheckReason(patch.Of(set.Reason))
+	if err != nil || *set.AppAccess == before {
+		return nil, err
+	}
+	return []activity.Change{activity.Reason("reason", "", reason)}, nil
 }
 
 // The longest names of users, in characters.
