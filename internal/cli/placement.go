@@ -98,6 +98,8 @@ func (c sitePlace) Run(ctx context.Context, o *client.Organization, out *termina
 type siteChange struct {
 	appOnSite
 	placing
+	Reason string `help:"Why it is switched off, for the activity: 1 to 500 characters."`
+
 	ifMatch
 	once
 	dryRun
@@ -108,6 +110,7 @@ func (c siteChange) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
+	patch.Reason = c.Reason
 	if err := checkSets(patch); err != nil {
 		return err
 	}

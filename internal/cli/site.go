@@ -34,7 +34,7 @@ func (siteCommands) Help() string {
     foyer site place 1 42 --config=color=red --config='sizes=["S","M"]' --paths='/shop/**'
     foyer site change 1 42 --pin=3
     foyer site preview 1 42 --pin=4 --config=color=blue
-    foyer site set 1 --enabled=false
+    foyer site set 1 --enabled=false --reason='It hides the cart.'
     foyer site restore 1 7
 
 A value is JSON, or else a text. The value null is that of the schema.
@@ -106,6 +106,7 @@ type siteSet struct {
 	aSite
 	Name    *string   `help:"Its name."`
 	Enabled *bool     `help:"Whether its pages run apps: true or false."`
+	Reason  string    `help:"Why it is switched off, for the activity: 1 to 500 characters."`
 	Origins *[]string `placeholder:"ORIGIN,…" help:"Whose reports and previews count."`
 
 	ifMatch
@@ -114,7 +115,7 @@ type siteSet struct {
 }
 
 func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
-	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled, Origins: given(c.Origins)}
+	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled, Origins: given(c.Origins), Reason: c.Reason}
 	if err := checkSets(patch); err != nil {
 		return err
 	}
