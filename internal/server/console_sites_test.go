@@ -51,8 +51,19 @@ func TestConsoleSites(t *testing.T) {
 		v.want(200, "does not run", v.get("/console/@current"+site))
 		v.want(200, "Banner is enabled.", v.post(page, "do", "enable"))
 
-		v.want(200, "Shop is off", v.post("/console/@current"+site, "do", "switch"))
+		v.want(400, `<a href="#reason">Reason: Must be at most 500 characters`, v.post("/console/@current"+site, "do", "switch", "reason", strings.Repeat("x", 501)))
+		v.want(200, "Shop is off", v.post("/console/@current"+site, "do", "switch", "reason", "The cart is hidden."))
+		v.want(200, "The cart is hidden.", v.get("/console/@current/audit"))
 		v.want(200, "Shop is on", v.post("/console/@current"+site, "do", "switch", "on", "on"))
+		v.want(200, "Shop is off", v.post("/console/@current"+site, "do", "switch", "reason", ""))
+		v.want(200, "Shop is on", v.post("/console/@current"+site, "do", "switch", "on", "on"))
+		on := v.get(placed)
+		v.want(400, `<a href="#reason">Reason: Untick “Runs on this site”`, v.post(placed, on.fill(t, "save", "reason", "It blinks.")...))
+		v.want(200, "Banner is off on Shop now.", v.post(placed, on.fill(t, "save", "reason", "It blinks.", "enabled", "")...))
+		v.want(200, "It blinks.", v.get("/console/@current/audit"))
+		if strings.Contains(v.get(placed).body, `name="reason"`) {
+			t.Error("it is asked why an app is switched off that is off")
+		}
 		v.want(200, "Banner is taken off Shop: its values are deleted.", v.post(placed, "do", "remove"))
 		v.want(404, "Not found", v.get(placed))
 		v.want(200, "Shop is deleted.", v.post("/console/@current"+site, "do", "delete"))

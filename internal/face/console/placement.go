@@ -226,7 +226,10 @@ func (p Placed) PinnedTo() string {
 // placementPatch is what was edited of an app on a site.
 func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) {
 	var refused faults
-	patch := client.PlacementPatch{Enabled: v.editedBox("enabled")}
+	patch := client.PlacementPatch{Enabled: v.editedBox("enabled"), Reason: v.line("reason")}
+	if patch.Reason != "" && v.line("enabled") != "" {
+		refused.add("reason", "Untick “Runs on this site”, or leave it empty: it says why the app is switched off.")
+	}
 	if text := v.edited("paths"); text != nil {
 		patch.Paths = listed(*text)
 	}

@@ -148,7 +148,7 @@ func switchSite(v *visit) (next, error) {
 		flash = "%s is on: its pages run its apps again."
 	}
 	return v.onSite(func(id int64) (string, error) {
-		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &enabled})
+		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &enabled, Reason: v.line("reason")})
 		return sentence(flash, site.Name), err
 	})
 }
