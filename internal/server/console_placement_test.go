@@ -163,3 +163,22 @@ func TestConsoleManySitesOfAnApp(t *testing.T) {
 		t.Error("a site is on no page")
 	}
 }
+
+// The form of an app that does not compile asks for the values that its pages get: those of the bundle that goes on.
+func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{
+			"site.ts": "export function inject() {}", "plugin.json": `{"config": [{"key": "old", "type": "string", "site": true}]}`,
+		}}))
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{
+			"site.ts": new("export function inject() {"), "plugin.json": new(`{"config": [{"key": "new", "type": "string", "site": true}]}`),
+		}}))
+		v := visit(t, s, s.key)
+		page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
+		v.want(200, "Banner runs version 2 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.old", "x")...))
+		v.want(200, `name="config.old" value="x"`, v.get(page))
+	})
+}

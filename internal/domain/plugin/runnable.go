@@ -63,8 +63,8 @@ func FindVersion(ctx context.Context, q db.Querier, id, number int64) (Version, 
 		`SELECT `+versionWithoutSchema+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, id, number)
 }
 
-// FindSchema returns the config_schema that a version of a plugin of any organization came with; of number 0, that of the
-// plugin. What is gone has none.
+// FindSchema returns the config_schema that the bundle of a version of a plugin of any organization came with; of number 0,
+// that of the plugin. What is gone has none.
 func FindSchema(ctx context.Context, q db.Querier, id, number int64) (schema string, err error) {
 	columns := func(s *string) []any { return []any{db.Null(s)} }
 	if number == 0 {

@@ -343,7 +343,7 @@ func changedSource(from, to Version) activity.Change {
 }
 
 // makeCurrent makes the target the current version of p, and sets what it says of p: a stored one
-// its config_schema too, unless p was given another and its manifest says none.
+// its config_schema too, unless p was given another and its manifest says none, or that is not its own.
 func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, m Move) (v Version, err error) {
 	if to.stays {
 		p.Tag = from.Tag
@@ -366,7 +366,11 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 		return Version{}, err
 	}
 	p.Tag = v.Tag
-	if !m.ConfigSchema.Set || to.manifest != nil && len(to.manifest.Config) > 0 {
+	keeps, err := keepsBundle(ctx, tx, v)
+	if err != nil {
+		return Version{}, err
+	}
+	if says := to.manifest != nil && len(to.manifest.Config) > 0; says && !keeps || !says && !m.ConfigSchema.Set {
 		p.ConfigSchema = v.Schema
 	}
 	return s.keepSchema(ctx, tx, c, o, v, *p, "")

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	"foyer/internal/base/digest"
@@ -20,7 +21,7 @@ type Version struct {
 	SHA256    string // of the names and sums of its files, in hexadecimal
 	Message   string // what whoever saved it says of it; may be ""
 	Bundle    Bundle
-	Schema    string   // the config_schema it came with
+	Schema    string   // the config_schema that its bundle came with
 	Withdrawn Off      // zero: it is not
 	Current   bool     // the plugin is at it; only in lists and of what is withdrawn or restored
 	CreatedBy org.User // zero: hidden, or unknown
@@ -83,11 +84,12 @@ func (s Service) compile(ctx context.Context, organizationID string, texts map[s
 
 // add stores a build as the newest version of a plugin, and makes it the current one.
 // A build that has a site but no bundle, because it did not compile, keeps the bundle of
-// the one before. The contents must be locked.
+// the one before, and its config_schema, which is the one that bundle reads its values by.
+// The contents must be locked.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
 	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
-	if b.site {
-		v.Bundle = current.Bundle
+	if b.site && b.bundle == nil && current.Bundle.SHA256 != "" {
+		v.Bundle, v.Schema = current.Bundle, current.Schema
 	}
 	if b.bundle != nil {
 		v.Bundle = b.compiled()
@@ -118,10 +120,14 @@ func addVersion(ctx context.Context, tx *db.Tx, o *origin, v Version) (_ Version
 }
 
 // keepSchema makes a version with the same files if the config_schema of p is no longer that
-// of its current version: values that were given for that one need not be right for it.
+// of its current version: values that were given for that one need not be right for it. One that
+// keeps an older bundle keeps the schema of that: the next that compiles has that of p.
 func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current Version, p Plugin, message string) (Version, error) {
 	if current.Number == 0 || current.Schema == p.ConfigSchema {
 		return current, nil
+	}
+	if keeps, err := keepsBundle(ctx, tx, current); err != nil || keeps {
+		return current, err
 	}
 	v := current
 	v.Commit, v.Schema, v.Tag, v.Message, v.CreatedBy.ID, v.CreatedAt = "", p.ConfigSchema, p.Tag, message, c.UserID, s.DB.Now()
@@ -130,6 +136,22 @@ func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *
 		return Version{}, err
 	}
 	return v, copyFiles(ctx, tx, current.id, v.id)
+}
+
+// keepsBundle reports whether a version has the bundle of an earlier one, because it did not compile.
+func keepsBundle(ctx context.Context, q db.Querier, v Version) (bool, error) {
+	if v.Bundle.SHA256 == "" {
+		return false, nil
+	}
+	status, err := statuses(ctx, q, v.id)
+	if err != nil {
+		return false, err
+	}
+	manifest, err := findText(ctx, q, v.id, manifestName)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return false, err
+	}
+	return status[bundle.SiteOf(status, manifest)] == string(bundle.Failed), nil
 }
 
 // currentVersion is the current version of a plugin, zero if it has none.

@@ -193,6 +193,17 @@ func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, erro
 	return files, err
 }
 
+// statuses is what became of each file of a version, by its name.
+func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]string, error) {
+	files, err := db.All(ctx, q, func(f *File) []any { return []any{&f.Name, &f.Status} },
+		`SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
+	status := make(map[string]string, len(files))
+	for _, f := range files {
+		status[f.Name] = string(f.Status)
+	}
+	return status, err
+}
+
 // findText returns the text of one file of a version.
 func findText(ctx context.Context, q db.Querier, versionID int64, name string) (string, error) {
 	return db.One(ctx, q, db.Value[string], `

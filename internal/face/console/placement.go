@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"net/url"
@@ -153,17 +154,18 @@ func (p Placed) Lost() string {
 }
 
 // readSchema finds out which values the form asks for: those of the version that was chosen, or else
-// that it is pinned to; if there is none, those of the version that the app is at.
+// that it is pinned to; if there is none, those of the version that the app is at,
+// which are not those of the app if that version does not compile.
 func (v *visit) readSchema(p *Placed) error {
 	wanted := []string{p.PinnedTo()}
 	if v.request.PostForm.Has("version") {
 		wanted = []string{v.line("version"), p.PinnedTo()}
 	}
 	for _, text := range wanted {
-		if text == "" { // it follows the app
+		if text == "" && p.Current() == 0 {
 			break
 		}
-		n, err := number(text)
+		n, err := number(cmp.Or(text, strconv.FormatInt(p.Current(), 10))) // without a text, it follows the app
 		if err != nil {
 			continue
 		}

@@ -249,7 +249,7 @@ CREATE TABLE plugin_versions (
 	commit_name      TEXT NOT NULL, -- '': saved here, not installed
 	message          TEXT NOT NULL DEFAULT '', -- what whoever saved it said of it
 	sha256           TEXT NOT NULL, -- of the names and sums of its files
-	config_schema    {{json}}, -- that it came with: values are checked against it
+	config_schema    {{json}}, -- that its bundle came with: values are checked against it
 	bundle           TEXT REFERENCES contents (sha256), -- NULL: none
 	bundle_integrity TEXT NOT NULL,
 	bundle_size      BIGINT NOT NULL, -- bytes
