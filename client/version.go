@@ -41,14 +41,15 @@ type UpgradeReview struct {
 	Tag          string          `json:"tag"`
 	Commit       string          `json:"commit"`
 	ConfigSchema json.RawMessage `json:"config_schema"`
-	Bundle       *ReviewedBundle `json:"bundle"` // nil: there is none, or it does not compile
+	Bundle       *ReviewedBundle `json:"bundle"` // nil: it has none, and pages stop running it
 	Files        []FileDiff      `json:"files"`  // compared with the version that the app is at
 }
 
-// ReviewedBundle is a compiled program that no page has yet.
+// ReviewedBundle is the compiled program that pages would get.
 type ReviewedBundle struct {
 	Size   int64 `json:"size"` // in bytes
 	Inject bool  `json:"inject"`
+	Kept   bool  `json:"kept"` // it is that of an earlier version, since this one does not compile
 }
 
 // ReviewUpgrade finds out what an upgrade would do, without doing it. Of what it is told, the tag, the

@@ -116,7 +116,7 @@ func (c appReview) Run(ctx context.Context, o *client.Organization, out *termina
 	if out.Format == terminal.JSON {
 		return out.Say(to, "")
 	}
-	tag, bundle := to.Tag, "no bundle"
+	tag, bundle := to.Tag, "no bundle, so that pages stop running it"
 	if tag == "" && to.Version != nil {
 		tag = fmt.Sprintf("version %d", *to.Version)
 	}
@@ -125,6 +125,9 @@ func (c appReview) Run(ctx context.Context, o *client.Organization, out *termina
 	}
 	if to.Bundle != nil {
 		bundle = fmt.Sprintf("a bundle of %d bytes", to.Bundle.Size)
+		if to.Bundle.Kept {
+			bundle += " of an earlier version, since it does not compile"
+		}
 	}
 	if err := out.Say(nil, "An upgrade would go to %s, with %s, and change %d files.", terminal.Printable(tag), bundle, len(to.Files)); err != nil {
 		return err

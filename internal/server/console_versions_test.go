@@ -195,6 +195,27 @@ func TestConsoleWithdrawsNotTheOnlyVersion(t *testing.T) {
 	}
 }
 
+// What an upgrade does to pages where it makes no bundle is said before it is confirmed: on the page of one, and on that of several.
+func TestConsoleUpgradesToNoBundle(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, host, "none"+filepath.Base(t.Name()), "v1.0.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(app.ID) + "/upgrade?tag="
+		several := func(tag string) shown {
+			return v.post("/console/@current/apps", "do", "review", "id", itoa(app.ID)+" "+tag)
+		}
+		repo.Tag(t, "v2.0.0", repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner"}`, "site.ts": "export const a = ;"}))
+		repo.Tag(t, "v3.0.0", repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner"}`, "index.js": site}))
+		v.want(200, "Of an earlier version, with its fields: this one does not compile.", v.get(page+"v2.0.0"))
+		v.want(200, "of an earlier version: this one does not compile", several("v2.0.0"))
+		v.want(200, "pages stop running it.", v.get(page+"v3.0.0"))
+		v.want(200, "pages stop running it", several("v3.0.0"))
+	})
+}
+
 // confirmed is what a browser sends of the review of several upgrades.
 func confirmed(review shown) []string {
 	form := []string{"do", "upgrade"}

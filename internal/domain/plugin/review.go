@@ -10,7 +10,8 @@ import (
 
 // Review is what an upgrade would take a plugin to.
 type Review struct {
-	Version // with the number 0 if it is not stored
+	Version      // with the number 0 if it is not stored
+	Keeps   bool // its bundle is that of an earlier version, since it does not compile
 	Files   []FileDiff
 }
 
@@ -50,7 +51,7 @@ func (s Service) review(ctx context.Context, o origin, m Move, to target) (Revie
 		described := Plugin{}
 		describe(&described, f.manifest)
 		r.Version = f.version()
-		r.Schema, r.Bundle = described.ConfigSchema, f.compiled()
+		r.Schema = described.ConfigSchema
 		for _, file := range f.files {
 			after[file.Name] = file.Text
 		}
@@ -59,11 +60,16 @@ func (s Service) review(ctx context.Context, o origin, m Move, to target) (Revie
 		return Review{}, err
 	}
 	err := s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		if err := refuseWithdrawnBundle(ctx, q, o.PluginID, r.Bundle); err != nil {
-			return err
-		}
 		from, err := currentVersion(ctx, q, o)
 		if err != nil {
+			return err
+		}
+		if to.fetched != nil {
+			r.Version, r.Keeps = to.fetched.as(r.Version, from)
+		} else if r.Keeps, err = keepsBundle(ctx, q, r.Version); err != nil {
+			return err
+		}
+		if err := refuseWithdrawnBundle(ctx, q, o.PluginID, r.Bundle); err != nil {
 			return err
 		}
 		if before, err = texts(ctx, q, from); err != nil || to.fetched != nil {

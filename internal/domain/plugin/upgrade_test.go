@@ -92,6 +92,39 @@ func TestReview(t *testing.T) {
 	})
 }
 
+// A review tells a version that does not compile, which keeps the bundle of the one before and its fields, from one that has
+// no entry, and so no bundle: what it says is what the upgrade does.
+func TestReviewOfWhatMakesNoBundle(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		publish := func(tag, config, site, text string) {
+			repo.Tag(r, tag, repo.Commit(r, map[string]string{"plugin.json": `{"name": "app", "config": [` + config + `]}`, site: text}))
+		}
+		publish("v1.0.0", "1", "site.ts", "export function inject() {}")
+		p := r.install(repo)
+		publish("v2.0.0", "2", "site.ts", "export function inject() {")
+		publish("v3.0.0", "3", "src/site.ts", "export function inject() {}")
+		for _, c := range []struct {
+			tag, schema string
+			has, keeps  bool
+		}{{"v2.0.0", "[1]", true, true}, {"v3.0.0", "[3]", false, false}, {"v2.0.0", "[1]", true, true}, {"v1.0.0", "[1]", true, false}} {
+			m := Move{Draft: Draft{Tag: patch.Of(c.tag)}}
+			to, err := r.Review(r.Context(), r.caller, p.ID, m)
+			if err != nil || to.Keeps != c.keeps || to.Schema != c.schema || (to.Bundle.SHA256 != "") != c.has {
+				r.Errorf("%s: %+v, %v; want %+v", c.tag, to, err, c)
+			}
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
+				r.Fatal(err)
+			}
+			versions := r.versions(p.ID)
+			at := versions[slices.IndexFunc(versions, func(v Version) bool { return v.Current })]
+			if at.Bundle != to.Bundle || at.Schema != to.Schema {
+				r.Errorf("%s: %+v, reviewed as %+v", c.tag, at, to)
+			}
+		}
+	})
+}
+
 // A review is refused what the upgrade is: a version that is withdrawn, and one that compiles to its bundle.
 func TestReviewOfWithdrawn(t *testing.T) {
 	each(t, func(r rig) {

@@ -82,17 +82,23 @@ func (s Service) compile(ctx context.Context, organizationID string, texts map[s
 	return b, nil
 }
 
-// add stores a build as the newest version of a plugin, and makes it the current one.
-// A build that has a site but no bundle, because it did not compile, keeps the bundle of
-// the one before, and its config_schema, which is the one that bundle reads its values by.
-// The contents must be locked.
-func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
-	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
-	if b.site && b.bundle == nil && current.Bundle.SHA256 != "" {
-		v.Bundle, v.Schema = current.Bundle, current.Schema
+// as is a version with what a build compiled to. One that has a site but no bundle, because it did not
+// compile, keeps the bundle of the one before, and its config_schema, which is the one that bundle reads
+// its values by.
+func (b build) as(v, before Version) (_ Version, keeps bool) {
+	v.Bundle = b.compiled()
+	if keeps = b.site && b.bundle == nil && before.Bundle.SHA256 != ""; keeps {
+		v.Bundle, v.Schema = before.Bundle, before.Schema
 	}
+	return v, keeps
+}
+
+// add stores a build as the newest version of a plugin, and makes it the current one. The contents must
+// be locked.
+func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
+	v, _ = b.as(v, current)
+	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
 	if b.bundle != nil {
-		v.Bundle = b.compiled()
 		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
 			return Version{}, err
 		}

@@ -70,7 +70,8 @@ func appendReview(b []byte, r plugin.Review) []byte {
 		b = wire.AppendJSON(b, "bundle", "")
 	} else {
 		b = wire.AppendInt(append(wire.AppendName(b, "bundle"), '{'), "size", int64(r.Bundle.Size))
-		b = append(wire.AppendBool(b, "inject", r.Bundle.Inject), '}')
+		b = wire.AppendBool(b, "inject", r.Bundle.Inject)
+		b = append(wire.AppendBool(b, "kept", r.Keeps), '}')
 	}
 	return append(wire.AppendList(wire.AppendName(b, "files"), r.Files, appendDiff), '}')
 }
