@@ -107,7 +107,22 @@ func (req request) compile() answer {
 	if req.Bundle && meta.Inputs[namespace+":"+req.Entry].Format == "cjs" {
 		warnings[req.Entry] = "Pages see nothing of what CommonJS exports: write export function inject, or have the bundler make an ES module, as by --format=esm."
 	}
-	return answer{JS: built.OutputFiles[0].Contents, Inject: meta.exports("inject"), Warnings: warnings}
+	js := built.OutputFiles[0].Contents
+	return answer{JS: js, Inject: meta.exports("inject") && exports(js, "inject"), Warnings: warnings}
+}
+
+// exports reports whether a module of JavaScript exports a name. Of what was built of TypeScript, the compiler
+// lists too what other files do not have: it may be a type, and is not in the output.
+func exports(js []byte, name string) bool {
+	read := api.Build(api.BuildOptions{
+		Stdin:         &api.StdinOptions{Contents: string(js), Loader: api.LoaderJS},
+		Format:        api.FormatESModule,
+		Metafile:      true,
+		LogLevel:      api.LogLevelSilent,
+		AbsWorkingDir: "/",
+		TsconfigRaw:   "{}",
+	})
+	return readMetafile(read.Metafile).exports(name)
 }
 
 // warnOfStylesheets warns of those that no page gets: bundlers write one beside what they build. Of those in other

@@ -88,11 +88,17 @@ func TestInject(t *testing.T) {
 		"export const inject = () => {}":                  true,
 		"import { a } from './a'\nexport { a as inject }": true,
 		"export * from './a'":                             true,
+		"export { inject } from './a'":                    true,
+		"export { inject } from './b'":                    false, // which has none
+		"import { inject } from './b'\nexport { inject }": false,
+		"export { inject } from './c'":                    false, // which is a type
 		"export default { inject() {} }":                  false,
 		"function inject() {}\ninject()":                  false,
 		"":                                                false,
 	} {
-		got := mustCompile(t, sources{"site.ts": site, "a.ts": "export const a = 1, inject = 2"})
+		got := mustCompile(t, sources{
+			"site.ts": site, "a.ts": "export const a = 1, inject = 2", "b.ts": "export function injekt() {}", "c.ts": "export type inject = string",
+		})
 		if got.Bundle == nil || got.Bundle.Inject != want {
 			t.Errorf("%q: got %+v, want %v", site, got, want)
 		}
