@@ -248,6 +248,9 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 			found.Warnings = []api.Message{{Text: fmt.Sprintf("This gives the text of the stylesheet; write import %q to put it into the page.", spec)}}
 		}
 	case !req.namesNothing(args.Importer, spec):
+		if isStylesheet && args.With["type"] == "css" {
+			found.Warnings = []api.Message{{Text: fmt.Sprintf("This gives the text of the stylesheet, not a CSSStyleSheet; write import name from %q.", spec)}}
+		}
 	case isStylesheet:
 		found.Namespace = styles
 	default:
@@ -279,7 +282,7 @@ func (req request) namesNothing(importer, spec string) bool {
 	return specs.(func() map[string]bool)()[spec]
 }
 
-var namelessImport = regexp.MustCompile(`(?m)^(?:import|export \* from) (".*"|'.*');$`)
+var namelessImport = regexp.MustCompile(`(?m)^(?:import|export \* from) (?:\{\s*\} from )?(".*"|'.*')(?: with \{[^}]*\})?;$`)
 
 // namelessImports are what a module imports without a name, or exports all names of. The compiler does not tell, but
 // writes each import in one form, without comments.

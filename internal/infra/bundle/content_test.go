@@ -105,6 +105,24 @@ func TestInject(t *testing.T) {
 	}
 }
 
+// A stylesheet is put into the page however it is imported without a name, and who asks for a CSSStyleSheet is told of the text.
+func TestStylesheetsWithAttributes(t *testing.T) {
+	t.Parallel()
+	for site, warning := range map[string]string{
+		`import "./a.css" with { type: "css" }`:                                 "",
+		`import "./a.css" with {` + "\n" + `type: "css" }`:                      "",
+		`import {} from "./a.css"`:                                              "",
+		`import {} from "./a.css" with { type: "css" }`:                         "",
+		`export * from './a.css' with { type: "css" }`:                          "",
+		`import a from "./a.css" with { type: "css" }` + "\nexport const b = a": `1:15: This gives the text of the stylesheet, not a CSSStyleSheet; write import name from "./a.css".`,
+	} {
+		got := mustCompile(t, sources{"site.js": site, "a.css": "i { color: green }"})
+		if got.Bundle == nil || strings.Contains(string(got.Bundle.JS), "createElement") != (warning == "") || got.Files[1].Warning != warning || got.Files[0].Warning != "" {
+			t.Errorf("%q: %+v", site, got)
+		}
+	}
+}
+
 // Pages get nothing of what CommonJS exports, whatever the ES module has that is made of it.
 func TestCommonJS(t *testing.T) {
 	t.Parallel()
