@@ -216,6 +216,33 @@ func TestConsoleUpgradesToNoBundle(t *testing.T) {
 	})
 }
 
+// A field that both versions have, and that takes other values now, is not "the same": its sites may wait.
+func TestConsoleUpgradesToChangedFields(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	each(t, func(t *testing.T, s *running) {
+		repo := host.Repo(t, "fields"+filepath.Base(t.Name()))
+		publish := func(tag, fields string) {
+			repo.Tag(t, tag, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner", "config": [` + fields + `]}`, "site.ts": site}))
+		}
+		const same = `{"key": "same", "type": "string", "required": true, "site": true}, `
+		publish("v1.0.0", same+`{"key": "color", "type": "string", "choices": ["navy", "teal"], "site": true}, {"key": "host", "type": "string", "site": true}`)
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		publish("v2.0.0", same+`{"key": "color", "type": "string", "choices": ["navy", "black"], "site": true}, {"key": "host", "type": "string", "required": true, "site": true}`)
+		v := visit(t, s, s.key)
+		for _, review := range []shown{
+			v.get("/console/@current/apps/" + itoa(app.ID) + "/upgrade?tag=v2.0.0"),
+			v.post("/console/@current/apps", "do", "review", "id", itoa(app.ID)+" v2.0.0"),
+		} {
+			v.want(200, `<bdi>color</bdi> <span class="tag new">changed</span>, <bdi>host</bdi> <span class="tag bad">changed, required</span>`, review)
+			v.want(200, "Sites keep the version they run until their values are what the fields take.", review)
+			if strings.Contains(review.body, "<bdi>same</bdi>") {
+				t.Errorf("a field that is the same is told:\n%s", review.body)
+			}
+		}
+	})
+}
+
 // confirmed is what a browser sends of the review of several upgrades.
 func confirmed(review shown) []string {
 	form := []string{"do", "upgrade"}

@@ -79,9 +79,9 @@ type upgradeRow struct {
 	Fault  string // why it cannot be upgraded; "" if it can, or was
 }
 
-// Waits reports whether a new field of one of them needs a value.
+// Waits reports whether sites may keep the version before of one of them.
 func (p Upgrades) Waits() bool {
-	return slices.ContainsFunc(p.Rows, func(r upgradeRow) bool { return needValues(r.Fields) })
+	return slices.ContainsFunc(p.Rows, func(r upgradeRow) bool { return mayWait(r.Fields) })
 }
 
 // Refused is how many of them cannot be upgraded, or were not.

@@ -29,44 +29,52 @@ func (p Upgrade) Same() bool {
 	return p.To.Tag == p.App.Tag && len(p.Files.Files) == 0 && !p.Moved
 }
 
-// fieldChange is a field of the schema that came or went.
+// fieldChange is a field of the schema that came, went or changed.
 type fieldChange struct {
-	Title string
-	Gone  bool
-	Needs bool // a value: without one, sites keep the version before
+	Title   string
+	Gone    bool
+	Changed bool
+	Needs   bool // a value, which it did not before
 }
 
-// Waits reports whether a new field needs a value.
-func (p Upgrade) Waits() bool { return needValues(p.Fields) }
+// Waits reports whether sites may keep the version before, whose values need not satisfy the fields.
+func (p Upgrade) Waits() bool { return mayWait(p.Fields) }
 
-func needValues(fields []fieldChange) bool {
-	return slices.ContainsFunc(fields, func(f fieldChange) bool { return f.Needs })
+func mayWait(fields []fieldChange) bool {
+	return slices.ContainsFunc(fields, func(f fieldChange) bool { return f.Needs || f.Changed })
 }
 
-// fieldChanges are the fields that one schema has and the other has not.
+// fieldChanges are the fields that one schema has and the other has not, or has in another way.
 func fieldChanges(before, after json.RawMessage) []fieldChange {
 	was, is := plugin.SchemaFields(string(before)), plugin.SchemaFields(string(after))
-	had, has := keysOf(was), keysOf(is)
+	had, has := byKey(was), byKey(is)
 	var all []fieldChange
 	for _, f := range is {
-		if f.Key != "" && !had[f.Key] {
-			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Needs: f.Needed()})
+		before, stays := had[f.Key]
+		if f.Key != "" && (!stays || !alike(before, f)) {
+			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Changed: stays, Needs: f.Needed() && !before.Needed()})
 		}
 	}
 	for _, f := range was {
-		if f.Key != "" && !has[f.Key] {
+		if _, stays := has[f.Key]; f.Key != "" && !stays {
 			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Gone: true})
 		}
 	}
 	return all
 }
 
-func keysOf(fields []plugin.SchemaField) map[string]bool {
-	keys := make(map[string]bool, len(fields))
+// alike reports whether two fields take the same values, and pages get the same of them.
+func alike(a, b plugin.SchemaField) bool {
+	return a.Type == b.Type && a.Default == b.Default && slices.Equal(a.Choices, b.Choices) &&
+		a.Secret == b.Secret && a.Site == b.Site && a.Required == b.Required
+}
+
+func byKey(fields []plugin.SchemaField) map[string]plugin.SchemaField {
+	keyed := make(map[string]plugin.SchemaField, len(fields))
 	for _, f := range fields {
-		keys[f.Key] = true
+		keyed[f.Key] = f
 	}
-	return keys
+	return keyed
 }
 
 func showUpgrade(v *visit) (markup.Page, error) {
