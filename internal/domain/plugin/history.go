@@ -186,14 +186,14 @@ func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, 
 // unified is a unified diff of one file, as git shows it.
 func unified(name, old, text string, had, has bool) string {
 	from, to := "a/"+name, "b/"+name
-	if !unpack.IsText(old) || !unpack.IsText(text) {
-		return "Binary files differ\n"
-	}
 	if !had {
 		from = "/dev/null"
 	}
 	if !has {
 		to = "/dev/null"
+	}
+	if !unpack.IsText(old) || !unpack.IsText(text) {
+		return "Binary files " + from + " and " + to + " differ\n"
 	}
 	out := string(godiff.Diff(from, []byte(old), to, []byte(text)))
 	if _, lines, ok := strings.Cut(out, "\n"); ok {

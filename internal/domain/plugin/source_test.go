@@ -75,9 +75,12 @@ func TestPictures(t *testing.T) {
 			}
 		}
 		r.save(p.ID, "a.png", patch.Of("\x00"))
-		diff, err := r.Diff(r.Context(), r.caller, p.ID, int64(len(contents))+1, 0)
-		if err != nil || len(diff) != 1 || diff[0].Diff != "Binary files differ\n" {
-			r.Errorf("diff %+v, %v", diff, err)
+		r.save(p.ID, "a.png", patch.Field[string]{Set: true, Null: true})
+		for i, want := range []string{"Binary files a/a.png and b/a.png differ\n", "Binary files a/a.png and /dev/null differ\n"} {
+			diff, err := r.Diff(r.Context(), r.caller, p.ID, int64(len(contents)+i)+1, 0)
+			if err != nil || len(diff) != 1 || diff[0].Diff != want {
+				r.Errorf("diff %+v, %v; want %q", diff, err, want)
+			}
 		}
 		edits := []Edit{{Field: "source", Name: "a.ts", Text: patch.Of("\xff")}, {Field: "b.md", Name: "b.md", Text: patch.Of("\x00")}}
 		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits)
