@@ -39,8 +39,9 @@ func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
 	return wrong
 }
 
-// notCompiled says that some files do not compile, and that they are stored, unless it was a dry run; nil: all do.
-func notCompiled(wrong int, dry bool) error {
+// notCompiled says that some files do not compile, and what becomes of them unless it was a dry run; runs says that
+// pages have a bundle. nil: all do.
+func notCompiled(wrong int, runs, dry bool) error {
 	if wrong == 0 {
 		return nil
 	}
@@ -50,6 +51,9 @@ func notCompiled(wrong int, dry bool) error {
 	}
 	if dry {
 		return errors.New(files)
+	}
+	if !runs {
+		return errors.New(files + ": " + stored + ", and pages run nothing of the app")
 	}
 	return errors.New(files + ": " + stored + ", and pages go on with the last version that did")
 }

@@ -80,7 +80,7 @@ func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle, len(read.files)}); err != nil {
 		return err
 	}
-	return notCompiled(wrong, c.DryRun)
+	return notCompiled(wrong, source.Bundle != nil, c.DryRun)
 }
 
 var pushes = terminal.View[pushed]{

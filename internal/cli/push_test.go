@@ -94,6 +94,25 @@ func TestPushOfANewAppIsTried(t *testing.T) {
 	}
 }
 
+// Of an app that does not compile, pages go on with the last version that did, if one ever did.
+func TestPushOfWhatDoesNotCompile(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for _, push := range []struct {
+		site, says string
+		code       int
+	}{
+		{"broken (", "it is stored, and pages run nothing of the app\n", Refused},
+		{"export function inject() {}", "", OK},
+		{"broken (", "it is stored, and pages go on with the last version that did\n", Refused},
+	} {
+		code, _, complaints := run("app", "push", folder(t, "app", map[string]string{"site.ts": push.site}))
+		if code != push.code || !strings.HasSuffix(complaints, push.says) {
+			t.Errorf("%s: %d, %s", push.site, code, complaints)
+		}
+	}
+}
+
 // A file that the app has, and that a push cannot send, is not deleted in the app: pages would run nothing of it.
 func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	t.Parallel()
