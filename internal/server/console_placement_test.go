@@ -182,3 +182,17 @@ func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
 		v.want(200, `name="config.old" value="x"`, v.get(page))
 	})
 }
+
+// The note beside the try page tells the paths, and does not turn around what they leave out.
+func TestConsolePlacementTellsItsPaths(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := s.withSite(t, site)
+		shop := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Paths: []string{"!/checkout"}}}))
+		v := visit(t, s, s.key)
+		for _, page := range []string{"/apps/" + itoa(app.ID), "/sites/" + itoa(shop.ID) + "/apps/" + itoa(app.ID)} {
+			v.want(200, "Its paths are <code>!/checkout</code>: they may leave out the try page.", v.get("/console/@current"+page))
+		}
+	})
+}
