@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -101,8 +102,13 @@ func edited(files []File, edits []Edit) (map[string]string, error) {
 		}
 	}
 	total := 0
-	for _, text := range texts {
+	for name, text := range texts {
 		total += len(text)
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			if _, isFile := texts[folder]; isFile {
+				return nil, fault.Field(fault.Invalid, "source", "There is a file %s: %s cannot be in a folder of that name.", folder, name)
+			}
+		}
 	}
 	switch {
 	case len(texts) > MaxFiles:

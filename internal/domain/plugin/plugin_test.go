@@ -269,6 +269,7 @@ func TestRefusedEdits(t *testing.T) {
 			"too much":     big,
 			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", MaxFileBytes+1))}},
 			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
+			"in a file":    {{Field: "source", Name: "a.md/b/c.ts", Text: patch.Of("")}},
 			"outside":      {{Field: "source", Name: "../a.ts", Text: patch.Of("")}},
 			"no manifest":  {{Field: "source", Name: "plugin.json", Text: patch.Of("not JSON")}},
 			"NUL":          {{Field: "source", Name: "plugin.json", Text: patch.Of(`{"config": [1e999, "\u0000"]}`)}},
