@@ -73,6 +73,47 @@ func TestHelpsNameCommands(t *testing.T) {
 	}
 }
 
+var (
+	operation = regexp.MustCompile(`(?s)operationId: (\w+)\n.*?x-samples:\n(.*?)\n      \w`)
+	method    = regexp.MustCompile(`(?:org|c)\.(\w+)\(ctx`)
+)
+
+// An operation that a command asks for has a sample of that in the reference.
+func TestCommandsAreSamples(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../face/api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code []byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code = append(code, text...)
+	}
+	seen := 0
+	for _, op := range operation.FindAllSubmatch(document, -1) {
+		call := method.FindSubmatch(op[2])
+		if call == nil {
+			continue
+		}
+		seen++
+		all := "All" + strings.TrimPrefix(string(call[1]), "List")
+		if (bytes.Contains(code, []byte("."+string(call[1])+"(")) || bytes.Contains(code, []byte("."+all+"("))) && !bytes.Contains(op[2], []byte("foyer: ")) {
+			t.Errorf("%s has no sample of the command line", op[1])
+		}
+	}
+	if seen < 80 {
+		t.Errorf("only %d operations are in the document", seen)
+	}
+}
+
 // checkCommand looks a command up by its words, the last of which may be arguments.
 func checkCommand(t *testing.T, file string, words []string, rest string) {
 	t.Helper()
