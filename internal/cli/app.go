@@ -60,6 +60,8 @@ Examples:
     foyer app push ./banner --app=Banner
     foyer app upgrade Banner --tag=v1.2.0
     foyer app list -o csv
+
+On the database, it is foyer admin app in place of foyer app.
 `
 }
 

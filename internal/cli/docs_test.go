@@ -114,6 +114,21 @@ func TestCommandsAreSamples(t *testing.T) {
 	}
 }
 
+// The help of a command that is there on the database too says how it is called there.
+func TestHelpsNameTheDatabase(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"app", "site", "invite", "organization", "member", "key", "activity"} {
+		var help bytes.Buffer
+		if code := cli.Run(t.Context(), []string{"help", "admin", group}, nil, nil, &help, &help); code != cli.OK {
+			t.Fatalf("help admin %s: %s", group, &help)
+		}
+		about, _, _ := strings.Cut(strings.ReplaceAll(help.String(), "Usage: foyer admin", ""), "\nCommands:\n")
+		if !strings.Contains(about, "foyer admin "+group) {
+			t.Errorf("help admin %s: %s", group, about)
+		}
+	}
+}
+
 // checkCommand looks a command up by its words, the last of which may be arguments.
 func checkCommand(t *testing.T, file string, words []string, rest string) {
 	t.Helper()

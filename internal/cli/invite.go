@@ -30,7 +30,7 @@ Examples:
     foyer invite bulk team.csv
     foyer invite list --status=any
 
-The server sends the mail. On the database (foyer admin invite), the command queues it: set FOYER_SMTP as on the server, or
+The server sends the mail. On the database, it is foyer admin invite in place of foyer invite, and the command queues the mail: set FOYER_SMTP as on the server, or
 no mail is queued.
 `
 }
@@ -62,7 +62,7 @@ var invites = terminal.View[client.Invite]{
 func warnUnmailed(i client.Invite, to terminal.Log) {
 	if i.Delivery.State == "none" {
 		fmt.Fprintln(to, "foyer: warning: no mail goes out, since the server has no mail server (FOYER_SMTP): pass the link on by hand"+
-			" with `foyer invite link`, or run `foyer invite resend` once it has one.")
+			" with the command `invite link`, or run `invite resend` once it has one.")
 	}
 }
 

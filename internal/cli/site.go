@@ -38,7 +38,7 @@ func (siteCommands) Help() string {
     foyer site restore 1 7
 
 A value is JSON, or else a text. The value null is that of the schema.
-On the database (foyer admin site), the element starts with FOYER_BASE_URL: without it, none is shown.
+On the database, it is foyer admin site in place of foyer site, and the element starts with FOYER_BASE_URL: without it, none is shown.
 `
 }
 
