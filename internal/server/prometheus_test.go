@@ -77,6 +77,19 @@ func TestHealthChecksHideNoErrors(t *testing.T) {
 	}
 }
 
+// Pages that do not get their list of apps are told of, however much else goes well.
+func TestPagesWithoutAListAlert(t *testing.T) {
+	t.Parallel()
+	const requests = `foyer_http_request_duration_seconds_count{instance="a",route="%s",status="%s"}`
+	const list = "/sites/{token}/manifest.json"
+	for refused, fires := range map[string]bool{"0x30": false, "0+1x30": false, "0+20x30": true} {
+		alert(t, "FoyerPagesRefused", fires, map[string]string{
+			fmt.Sprintf(requests, list, "304"): "0+80x30", fmt.Sprintf(requests, list, "200"): "0+20x30", fmt.Sprintf(requests, list, "404"): refused,
+			fmt.Sprintf(requests, "/api/users/@me", "200"): "0+10000x30", fmt.Sprintf(requests, "/api/users/@me", "404"): "0+10000x30",
+		})
+	}
+}
+
 // An address that no server knows is no fault of the mail server.
 func TestOneWrongAddressIsNoAlert(t *testing.T) {
 	t.Parallel()
