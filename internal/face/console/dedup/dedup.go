@@ -5,6 +5,7 @@ package dedup
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"time"
 
 	"foyer/internal/base/cache"
@@ -29,6 +30,7 @@ const nameSize = 26
 // Forms remembers recent answers to forms, by their names.
 type Forms[T any] struct {
 	flight  flight.Group[T]
+	made    atomic.Int64                   // answers
 	answers cache.Cache[string, answer[T]] // by who sent the form, and its name
 }
 
@@ -36,7 +38,7 @@ type Forms[T any] struct {
 type answer[T any] struct {
 	content string
 	value   T
-	forget  *time.Timer
+	number  int64 // no other answer has it
 }
 
 // New returns Forms without answers. Size is how many bytes an answer has where they may be many; nil: they are few.
@@ -67,11 +69,16 @@ func (f *Forms[T]) Do(ctx context.Context, sender, form, content string, do func
 		if err != nil {
 			return value, err
 		}
-		if known {
-			last.forget.Stop()
-		}
-		forget := time.AfterFunc(remembered, func() { f.answers.Delete(key) })
-		f.answers.Put(key, cache.Unversioned, answer[T]{content, value, forget})
+		number := f.made.Add(1)
+		f.answers.Put(key, cache.Unversioned, answer[T]{content, value, number})
+		time.AfterFunc(remembered, func() { f.forget(key, number) })
 		return value, nil
 	})
+}
+
+// forget removes an answer, unless there is a newer one to the same form.
+func (f *Forms[T]) forget(key string, number int64) {
+	if last, _ := f.answers.Get(key, cache.Unversioned); last.number == number {
+		f.answers.Delete(key)
+	}
 }

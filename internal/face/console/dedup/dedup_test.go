@@ -53,6 +53,38 @@ func TestForms(t *testing.T) {
 	})
 }
 
+// An answer that had to make room for others does not take a newer one of the same form with it when its time is over.
+func TestNewerAnswerIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := New(func(int) int { return maxRemembered / 2 })
+		form, done := Name(), 0
+		do := func(form string) {
+			t.Helper()
+			if _, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { done++; return done, nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		do(form)
+		do(Name())
+		time.Sleep(remembered / 2)
+		do(form)
+		if done != 3 {
+			t.Fatalf("done %d times: the first answer is still there", done)
+		}
+		time.Sleep(remembered - time.Second)
+		synctest.Wait()
+		if do(form); done != 3 {
+			t.Error("the newer answer is gone")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if do(form); done != 4 {
+			t.Error("it is kept for too long")
+		}
+	})
+}
+
 func TestFormsThatFailAreSentAgain(t *testing.T) {
 	t.Parallel()
 	f := New[int](nil)
