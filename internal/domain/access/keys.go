@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 )
@@ -57,8 +58,13 @@ func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (K
 
 // insert stores a key, and records that in each organization that it opens.
 func (k *Keys) insert(ctx context.Context, tx *db.Tx, by Caller, key Key, secret string) (Key, error) {
-	key, err := insertKey(ctx, tx, key, secret)
-	if err != nil {
+	var err error
+	if key.Name == "" {
+		if key.Name, err = nextName(ctx, tx, key.UserID); err != nil {
+			return Key{}, err
+		}
+	}
+	if key, err = insertKey(ctx, tx, key, secret); err != nil {
 		return Key{}, err
 	}
 	changes := []activity.Change{activity.Changed("scopes", nil, key.Scope.Names())}
@@ -66,6 +72,18 @@ func (k *Keys) insert(ctx context.Context, tx *db.Tx, by Caller, key Key, secret
 		changes = append(changes, activity.Changed("expires_at", nil, key.ExpiresAt))
 	}
 	return key, k.record(ctx, tx, by, key, activity.Created, changes)
+}
+
+// nextName is "key N", with one more than the greatest N that a key of the user has.
+func nextName(ctx context.Context, tx *db.Tx, userID int64) (string, error) {
+	names, err := keyNames(ctx, tx, userID)
+	last := int64(0)
+	for _, name := range names {
+		if n, ok := strings.CutPrefix(name, "key "); ok {
+			last = max(last, patch.ID(n))
+		}
+	}
+	return "key " + strconv.FormatInt(last+1, 10), err
 }
 
 // revoke removes a key and ends the sessions that began with it, and records that in each

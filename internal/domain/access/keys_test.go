@@ -55,6 +55,27 @@ func join(t *testing.T, k *Keys, userID int64) {
 	}
 }
 
+// A key without a name gets one that no other key of its user has, whichever of them are gone.
+func TestNextName(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, ids := withKeys(t, k, 0, 0, 0)
+		if err := k.Revoke(t.Context(), ids[1]); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"key 4", "laptop", "key 07", "key 5"} {
+			draft := Draft{UserID: userID, Scope: All, Name: want}
+			if want == "key 4" || want == "key 5" {
+				draft.Name = ""
+			}
+			if key, _, err := k.Create(t.Context(), draft); err != nil || key.Name != want {
+				t.Errorf("it is called %q, want %q, %v", key.Name, want, err)
+			}
+		}
+	})
+}
+
 // Making a key and noting the use of several take their locks in one order.
 func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	t.Parallel()

@@ -38,11 +38,14 @@ func (s scanScope) Scan(src any) (err error) {
 func insertKey(ctx context.Context, tx *db.Tx, k Key, secret string) (Key, error) {
 	return db.One(ctx, tx, (*Key).fields, `
 		INSERT INTO keys (user_id, organization_id, hash, scopes, created_at, expires_at, prefix, name)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, CASE CAST($8 AS TEXT) WHEN '' THEN
-			'key ' || CAST((SELECT COUNT(*) + 1 FROM keys WHERE user_id = $1) AS TEXT) ELSE $8 END)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		RETURNING `+keyColumns,
 		k.UserID, db.Null(&k.OrganizationID), hashOf(secret).String(), k.Scope.String(), k.CreatedAt, db.Null(&k.ExpiresAt),
 		Prefix(secret), k.Name)
+}
+
+func keyNames(ctx context.Context, tx *db.Tx, userID int64) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], `SELECT name FROM keys WHERE user_id = $1`, userID)
 }
 
 func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
