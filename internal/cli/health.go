@@ -102,11 +102,11 @@ func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *termi
 	if err != nil {
 		return err
 	}
+	s, err := o.GetSite(ctx, site)
+	if err != nil {
+		return orMissing(err, "site", c.Site)
+	}
 	if c.Page == "" {
-		s, err := o.GetSite(ctx, site)
-		if err != nil {
-			return orMissing(err, "site", c.Site)
-		}
 		if s.Snippet == "" {
 			return terminal.Misused(errors.New("--page must be given: the site's try page is known only with FOYER_BASE_URL"))
 		}
@@ -114,7 +114,7 @@ func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *termi
 	}
 	made, err := o.PreviewApp(ctx, site, app, client.PreviewDraft{URL: c.Page, Version: c.Pin, Config: config})
 	if err != nil {
-		return c.notPlaced(err)
+		return orMissing(err, "app", c.App) // placed or not
 	}
 	return out.Say(made, "%s", made.URL)
 }

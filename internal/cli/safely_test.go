@@ -36,6 +36,25 @@ func TestEmptyListsAreRefused(t *testing.T) {
 	}
 }
 
+// A preview says which of both is not there; the app need not be on the site.
+func TestPreviewOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for _, line := range []string{"site create --name=Shop", "app create --name=Banner"} {
+		if code, _, complaints := run(strings.Fields(line)...); code != OK {
+			t.Fatal(complaints)
+		}
+	}
+	for line, want := range map[string]string{
+		"site preview Shop 99 --page=https://x.example/":   "There is no app 99 in this organization.",
+		"site preview 99 Banner --page=https://x.example/": "There is no site 99 in this organization.",
+	} {
+		if code, _, complaints := run(strings.Fields(line)...); code != Refused || complaints != "foyer: "+want+"\n" {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}
+
 // What stops apps in pages is asked first, and where there is nobody to ask it is refused.
 func TestWhatStopsAppsIsAsked(t *testing.T) {
 	t.Parallel()
