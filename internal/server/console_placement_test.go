@@ -144,6 +144,33 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 	})
 }
 
+// A version of before an app was shared can be run where it is pinned: the form has it, until it is left.
+func TestConsolePinnedBeforeSharing(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url}
+		s := start(t, cfg)
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
+		}))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		key := ownerElsewhere(t, cfg)
+		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		site := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"n","type":"string","site":true}]`)}))
+		v := visit(t, s, key)
+		page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
+		pinned := v.get(page)
+		v.want(200, `<option value="1" selected>pinned to 1</option>`, pinned)
+		v.want(200, `<option value="1">pinned to 1</option>`, v.post(page, pinned.fill(t, "preview", "version", "2")...))
+		v.want(200, "Banner runs version 2 on Shop now.", v.post(page, pinned.fill(t, "save", "version", "2")...))
+		if body := v.get(page).body; strings.Contains(body, "pinned to 1") {
+			t.Errorf("what was left can be chosen:\n%s", body)
+		}
+	})
+}
+
 // The page of an app leads to all sites that it is on.
 func TestConsoleManySitesOfAnApp(t *testing.T) {
 	t.Parallel()

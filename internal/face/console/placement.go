@@ -124,7 +124,7 @@ func (v *visit) placing() (Placed, error) {
 	}
 	if err == nil {
 		p.Shared = true
-		err = v.readSchema(&p)
+		err = cmp.Or(v.findPinned(&p), v.readSchema(&p))
 	}
 	p.Versions = slices.DeleteFunc(p.Versions, func(v client.Version) bool {
 		return v.Withdrawn != nil && strconv.FormatInt(v.Version, 10) != p.PinnedTo()
@@ -151,6 +151,21 @@ func (p Placed) Lost() string {
 		return ""
 	}
 	return pinned
+}
+
+// findPinned adds the version that it is pinned to, if it is there and not listed: the app was shared later.
+func (v *visit) findPinned(p *Placed) error {
+	if p.Lost() == "" {
+		return nil
+	}
+	version, err := v.organization.GetVersion(v.ctx(), p.AppID, *p.Version)
+	if client.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		p.Versions = append(p.Versions, version.Version)
+	}
+	return err
 }
 
 // readSchema finds out which values the form asks for: those of the version that was chosen, or else
