@@ -102,6 +102,23 @@ func TestGuestByProvider(t *testing.T) {
 	})
 }
 
+// A guest is nobody else, whoever the browser was signed in as before.
+func TestGuestInSomebodysBrowser(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s, p := withProvider(t, url)
+		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "eve@x.example"}})
+		v := visit(t, s, s.key)
+		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", v.get("/console/session/oidc"))
+		if page := v.get(strings.TrimPrefix(link.URL, s.URL)); !strings.Contains(page.body, "Accept as <bdi>eve@x.example</bdi>") {
+			t.Error(page.body)
+		}
+		v.want(401, "Sign in", v.get("/console"))
+	})
+}
+
 // The same by a link in a mail; the invite's own page knows a guest, too.
 func TestGuestByMail(t *testing.T) {
 	t.Parallel()

@@ -136,6 +136,7 @@ func (c *Console) Keep(w http.ResponseWriter, session string) {
 func (c *Console) enter(w http.ResponseWriter, r *http.Request, in signin.Entered, then string) error {
 	if in.Guest != "" {
 		http.SetCookie(w, c.guestCookie(in.Guest))
+		forget(w, c.cookie("")) // they are not who the browser was signed in as
 		redirectTo(w, c.prefix+guestPath)
 		return nil
 	}
