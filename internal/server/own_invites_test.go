@@ -111,11 +111,17 @@ func TestGuestInSomebodysBrowser(t *testing.T) {
 		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "eve@x.example"}})
 		v := visit(t, s, s.key)
-		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", v.get("/console/session/oidc"))
+		open := v.get("/console/session/oidc")
+		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", open)
 		if page := v.get(strings.TrimPrefix(link.URL, s.URL)); !strings.Contains(page.body, "Accept as <bdi>eve@x.example</bdi>") {
 			t.Error(page.body)
 		}
 		v.want(401, "Sign in", v.get("/console"))
+		left := v.answer(open, "My organization", "decline")
+		v.want(200, "There are no invitations for you now.", left)
+		if strings.Contains(left.body, "verified") {
+			t.Error("the address is said not to be verified")
+		}
 	})
 }
 
