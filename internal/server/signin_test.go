@@ -251,13 +251,13 @@ func TestAcceptedToSignInByTheProvider(t *testing.T) {
 		mails := mailtest.Start(t, mailtest.Config{})
 		cfg := config.Config{
 			Database: url, DataDir: t.TempDir(), SMTP: mails.URL(), MailFrom: "foyer@foyer.example", SignIn: []string{config.ByProvider, config.ByKey},
-			OIDC: config.OIDC{Issuer: provider.Issuer, ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Name: "Acme"},
+			OIDC: config.OIDC{Issuer: provider.Issuer, ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Name: "login.acme.example"},
 		}
 		s := start(t, cfg)
 		joinElsewhere(t, cfg, "eve@x.example")
 		for n, tc := range []struct{ email, want, not string }{
-			{"ada@x.example", "sign in with Acme, as this address", "account already"},
-			{"eve@x.example", "You have an account already", "with Acme"},
+			{"ada@x.example", "sign in with login.acme.example, as this address", "account already"},
+			{"eve@x.example", "You have an account already", "with login"},
 		} {
 			must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: tc.email}))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
