@@ -210,7 +210,8 @@ func TestAcceptedInABrowser(t *testing.T) {
 		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
 		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
 		handed := visit(t, s, "")
-		if accepted := handed.post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept"); !strings.Contains(accepted.body, "foy_") {
+		accepted = handed.post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept")
+		if !strings.Contains(accepted.body, "foy_") || !strings.Contains(accepted.body, "It ends when you first sign in by a link in a mail, which proves") {
 			t.Errorf("%d %v %s", accepted.status, accepted.header, accepted.body)
 		}
 		handed.want(200, "Members", handed.get("/console/@current"))
@@ -233,9 +234,12 @@ func TestAcceptedWhereWaysAreOff(t *testing.T) {
 	path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
 	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", SendEmail: new(false)}))
 	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
-	for _, path := range []string{path, strings.TrimPrefix(link.URL, s.URL)} {
+	for path, next := range map[string]string{
+		path: "sign in with Acme, as this address", strings.TrimPrefix(link.URL, s.URL): "It ends when you first sign in with Acme, which proves",
+	} {
 		v := visit(t, s, "")
-		if accepted := v.post(path, "answer", "accept"); !strings.Contains(accepted.body, "You are in") || accepted.header.Get("Set-Cookie") != "" {
+		accepted := v.post(path, "answer", "accept")
+		if !strings.Contains(accepted.body, "You are in") || !strings.Contains(accepted.body, next) || accepted.header.Get("Set-Cookie") != "" {
 			t.Errorf("%d %v %s", accepted.status, accepted.header, accepted.body)
 		}
 		v.want(401, "Sign in", v.get("/console/sessions"))

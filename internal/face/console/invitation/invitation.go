@@ -257,7 +257,7 @@ func (p *Pages) welcome(made joined) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
-		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "", KnownUser: made.knownUser, Provider: p.Provider,
+		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "", KnownUser: made.knownUser, ByMail: p.Ways.Mail, Provider: p.Provider,
 	}
 }
 

@@ -78,6 +78,7 @@ type Accepted struct {
 	APIKey           string
 	SignedIn         bool
 	KnownUser        bool         // they had an account before
+	ByMail           bool         // people sign in by links in mails
 	Provider         string       // the name of the identity provider; "": none
 	Scope            access.Scope // of the key
 	BaseURL          string       // without a slash at the end
