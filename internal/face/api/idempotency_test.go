@@ -256,13 +256,8 @@ func TestIdempotencyOfLargeAnswers(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
 		large := strings.Repeat("x", 300<<10)
-		config, schema := "", "" // answered twice, as values, too
-		for _, key := range []string{"a", "b", "c"} {
-			config += `,"` + key + `":"` + large[:60<<10] + `"`
-			schema += `,{"key":"` + key + `","type":"json","site":true}`
-		}
-		config = `{"config":{` + config[1:] + `}}`
-		site, built := r.site("shop"), r.built(`[`+schema[1:]+`]`)
+		config := fmt.Sprintf(`{"config":{"a":"%[1]s","b":"%[1]s","c":"%[1]s"}}`, large[:60<<10]) // answered twice, as values, too
+		site, built := r.site("shop"), r.built(`[{"key":"a","type":"json","site":true},{"key":"b","type":"json","site":true},{"key":"c","type":"json","site":true}]`)
 		r.placed(site, `{"app_id":`+built+`}`)
 		changes := [][3]string{
 			{"POST", apps, `{"name":"y","config_schema":["` + large + `"]}`},
