@@ -47,8 +47,14 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func
 	if err != nil {
 		return err
 	}
-	if r.Header[idempotencyKey] != nil && route.isOnce() && !dryrun.Is(r.Context()) {
-		return a.once(w, r, route, caller)
+	if values := r.Header[idempotencyKey]; values != nil && route.isOnce() {
+		name, err := readIdempotencyKey(values)
+		if err != nil {
+			return err
+		}
+		if !dryrun.Is(r.Context()) {
+			return a.once(w, r, route, caller, name)
+		}
 	}
 	return a.carryOut(w, r, route, caller)
 }

@@ -22,12 +22,8 @@ const (
 	maxKeptAnswer = 256 << 10
 )
 
-// once carries out a request that has an Idempotency-Key, or answers as it was answered before.
-func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access.Caller) error {
-	name, err := readIdempotencyKey(r.Header[idempotencyKey])
-	if err != nil {
-		return err
-	}
+// once carries out a request that has an Idempotency-Key, name, or answers as it was answered before.
+func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, name string) error {
 	body, err := wire.Buffer(w, r)
 	if err != nil {
 		return err

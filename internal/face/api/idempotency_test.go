@@ -158,6 +158,7 @@ func TestIdempotencyRefused(t *testing.T) {
 			{"failed", "POST", apps, `{"name":"x"}`, "", 201},
 			{strings.Repeat("k", 255), "POST", apps, `{"name":"x"}`, "", 201},
 			{"dry", "POST", apps + "?dry_run=true", `{"name":"x"}`, `{"id":0,`, 201},
+			{"a b", "POST", apps + "?dry_run=true", `{"name":"x"}`, "Idempotency-Key", 400},
 			{"dry", "POST", apps, `{"name":"x"}`, "", 201},
 			{"k", "GET", apps, ``, "", 200},
 		} {
