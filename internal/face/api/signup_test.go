@@ -247,6 +247,10 @@ func TestOwnKeys(t *testing.T) {
 		if !strings.Contains(made.body, `"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`","created_at":"`) || !strings.Contains(made.body, `"expires_at":"2100-01-01T00:00:00.000000Z"`) {
 			r.t.Error(made.body)
 		}
+		told := `"field":"expires_at","before":null,"after":"2100-01-01T00:00:00.000000Z"`
+		if got := r.wantStatus(r.key, "GET", "/activity?scope=Key", "", 200).body; !strings.Contains(got, told) {
+			r.t.Errorf("the activity: %s", got)
+		}
 		bound := between(made.body, `"key":"`, `"`)
 		r.wantStatus(bound, "GET", "/pipeline_frontend_apps", "", 200)
 		r.wantStatus(bound, "GET", "/invites", "", 403)
