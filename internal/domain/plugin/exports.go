@@ -20,14 +20,13 @@ func exports(p Plugin) bool {
 
 // methods reads the names of methods among capabilities, which may have any shape.
 func methods(capabilities string) []string {
-	var shape struct {
-		Methods []any `json:"methods"`
-	}
-	if json.Unmarshal([]byte(capabilities), &shape) != nil {
+	var shape map[string]json.RawMessage // so that METHODS is another name
+	var methods []any
+	if json.Unmarshal([]byte(capabilities), &shape) != nil || json.Unmarshal(shape["methods"], &methods) != nil {
 		return nil
 	}
 	var names []string
-	for _, m := range shape.Methods {
+	for _, m := range methods {
 		if name, ok := m.(string); ok {
 			names = append(names, name)
 		}

@@ -23,6 +23,7 @@ func TestExporting(t *testing.T) {
 			{"shared", Draft{IsGlobal: patch.Of(true)}, 0},
 			{"shared, with other capabilities", Draft{Capabilities: jobs}, 1},
 			{"shared, with those of before", Draft{Capabilities: events}, 0},
+			{"shared, with what is spelt otherwise", Draft{Capabilities: patch.Of(`{"METHODS":["processEvent"]}`)}, 1},
 			{"no longer shared", Draft{IsGlobal: patch.Of(false)}, 1},
 			{"without capabilities", Draft{Capabilities: patch.Of(`{}`)}, 0},
 		} {
