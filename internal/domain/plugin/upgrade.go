@@ -30,7 +30,7 @@ func (m *Move) check() error {
 	var wrong fault.List
 	wrong.Add(m.checkAlone())
 	wrong.Add(m.AcceptChanged.Check("accept_changed"))
-	wrong.Add(m.Commit.Check("commit"))
+	wrong.Add(m.Commit.Fault)
 	if m.Version.Fault != nil {
 		wrong.Add(m.Version.Fault)
 	} else if m.Version.Set && !m.Version.Null && patch.ID(m.Version.Value) == 0 {

@@ -41,7 +41,7 @@ func TestOwnInvites(t *testing.T) {
 		if got := r.wantStatus(bea, "POST", own+id+"/accept", `{}`, 200).body; !strings.Contains(got, `"name":"Acme","level":8`) {
 			r.t.Error(got)
 		}
-		r.wantStatus(bea, "POST", own+id+"/accept", `{}`, 404)
+		r.wantStatus(bea, "POST", own+id+"/accept", `{"token":null}`, 404)
 		r.wantStatus(bea, "GET", "/members", "", 200)
 
 		r.wantStatus(r.otherKey, "DELETE", "/api/organizations/"+r.other.ID+"/members/"+between(r.send(bea, "GET", "/api/users/@me", "").body, `"uuid":"`, `"`), "", 204)

@@ -39,8 +39,8 @@ func (a *API) acceptOwnInvite(w http.ResponseWriter, r *http.Request, c access.C
 		return err
 	}
 	token := o.Text("token")
-	if err := token.Check("token"); err != nil {
-		return err
+	if token.Fault != nil {
+		return token.Fault
 	}
 	joined, err := a.Invites.AcceptMine(r.Context(), c, pathUUID(r, "id"), token.Value)
 	if err != nil {

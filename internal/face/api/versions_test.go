@@ -61,7 +61,7 @@ func TestVersions(t *testing.T) {
 		}
 		r.want("GET", apps+id+"/versions/2/diff?against=4", "", 400, invalid("The app has no such version, or it is no longer kept.", `"against"`))
 		r.want("GET", apps+id+"/versions/2/diff?against=x", "", 400, invalid("Must be the number of a version.", `"against"`))
-		if got := r.send(r.key, "POST", apps+id+"/upgrade", `{"version":null}`); got.status != 200 {
+		if got := r.send(r.key, "POST", apps+id+"/upgrade", `{"version":null,"commit":null}`); got.status != 200 {
 			r.t.Errorf("no version: %+v", got)
 		}
 		r.want("POST", apps+id+"/upgrade", `{"version":"x"}`, 400, invalid("Must be the number of a version.", `"version"`))
