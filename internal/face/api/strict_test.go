@@ -53,6 +53,7 @@ func TestStrict(t *testing.T) {
 			{"PATCH", app, `{"config_schema":[{"key":"a","whatever":1}],"metrics":{"a":{"b":1}}}`, nil},
 			{"POST", app + "/upgrade?dry_run=true", `{"tag":"2"}`, nil},
 			{"POST", invites + "bulk", `[{"target_email":"a@x.example"},{"email":"b@x.example"}]`, []string{"1.email"}},
+			{"PATCH", "/webhooks/" + r.webhook(`"app.*"`), `{"secret":"whsec_"}`, nil}, // as it was answered when it was made
 			{"DELETE", app + "?froce=1", ``, []string{"froce"}},
 		} {
 			got := r.send(r.key, c.method, c.path, c.body, "Prefer", "respond-async, handling=strict")
