@@ -42,7 +42,7 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 		lockUser(tx, f.userID)
 		counted, err := findFailures(ctx, tx, f.userID, f.boundTo)
 		switch {
-		case err == nil && now.Before(counted.since.Add(failuresTime)):
+		case err == nil && !counted.over(now):
 			return addFailure(ctx, tx, counted)
 		case err == nil:
 			err = s.reportFailures(ctx, tx, counted)
@@ -62,25 +62,25 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 
 // ReportFailures records how many sign-ins failed after the first, where the hour is over.
 func (s Service) ReportFailures(ctx context.Context) error {
-	before := s.DB.Now().Add(-failuresTime)
+	now := s.DB.Now()
 	for {
-		due, err := dueFailures(ctx, s.DB, before)
+		due, err := dueFailures(ctx, s.DB, now)
 		if err != nil || len(due) == 0 {
 			return err
 		}
 		for _, f := range due {
-			if err := s.reportDue(ctx, f, before); err != nil {
+			if err := s.reportDue(ctx, f, now); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s Service) reportDue(ctx context.Context, due failures, before time.Time) error {
+func (s Service) reportDue(ctx context.Context, due failures, now time.Time) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		lockUser(tx, due.userID)
 		counted, err := findFailures(ctx, tx, due.userID, due.boundTo)
-		if errors.Is(err, db.ErrNoRow) || err == nil && counted.since.After(before) {
+		if errors.Is(err, db.ErrNoRow) || err == nil && !counted.over(now) {
 			return nil // another server was first
 		}
 		if err != nil {
@@ -119,6 +119,11 @@ type failures struct {
 	others  int64
 }
 
+// over reports whether they are no longer counted together: the hour is over, or the clock was put back since.
+func (f *failures) over(now time.Time) bool {
+	return !now.Before(f.since.Add(failuresTime)) || f.since.After(now.Add(db.ClocksDiffer))
+}
+
 const failuresColumns = `user_id, organization_id, since, others`
 
 func (f *failures) fields() []any { return []any{&f.userID, &f.boundTo, &f.since, &f.others} }
@@ -140,7 +145,9 @@ func deleteFailures(ctx context.Context, tx *db.Tx, f failures) error {
 	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1 AND organization_id = $2`, f.userID, f.boundTo)
 }
 
-func dueFailures(ctx context.Context, q db.Querier, before time.Time) ([]failures, error) {
+// dueFailures lists the first of those that are over.
+func dueFailures(ctx context.Context, q db.Querier, now time.Time) ([]failures, error) {
 	return db.All(ctx, q, (*failures).fields, `
-		SELECT `+failuresColumns+` FROM signin_failures WHERE since <= $1 ORDER BY since LIMIT 500`, before)
+		SELECT `+failuresColumns+` FROM signin_failures WHERE since <= $1 OR since > $2 ORDER BY since LIMIT 500`,
+		now.Add(-failuresTime), now.Add(db.ClocksDiffer))
 }

@@ -186,6 +186,36 @@ func TestFailuresAreRecorded(t *testing.T) {
 	})
 }
 
+// Failures that were counted before the clock was put back do not have later ones wait until that time comes again.
+func TestFailuresWhenTheClockStepsBack(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join("ada@x.example", false, false)
+		unverified := person("1", "ada@x.example")
+		unverified.EmailVerified = false
+		fail := func() {
+			t.Helper()
+			if _, err := r.ByProvider(t.Context(), unverified, access.SessionDraft{}); err == nil {
+				t.Fatal("signed in")
+			}
+		}
+		failed := func(what string) string {
+			return fmt.Sprintf(` sign_in_failed of ada@x.example by %d in "" from "", %s`, ada.ID, what)
+		}
+		first := failed("method oidc, reason the identity provider has not verified the address")
+		fail()
+		fail()
+		r.now = r.now.Add(-2 * time.Hour)
+		fail()
+		r.wantSessions(failed("count 1"), first, first) // in the order of their time
+		fail()
+		r.now = r.now.Add(-2 * time.Hour)
+		if err := r.ReportFailures(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.wantSessions(failed("count 1"), failed("count 1"), first, first)
+	})
+}
+
 // A key that cannot be one is refused without a look-up.
 func TestMalformedKeyIsNotLookedUp(t *testing.T) {
 	each(t, func(r *rig) {
