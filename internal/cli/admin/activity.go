@@ -136,7 +136,7 @@ func (c *activityVerify) Validate() error {
 	if c.Head == "" {
 		return nil
 	}
-	number, hash, _ := strings.Cut(c.Head, ":")
+	number, hash, _ := strings.Cut(strings.ToLower(c.Head), ":") // some tools keep hashes in capitals
 	c.kept = activity.Kept{Number: patch.ID(number), Hash: hash}
 	if _, err := hex.DecodeString(hash); err != nil || len(hash) != sha256.Size*2 || c.kept.Number == 0 {
 		return fault.New(fault.Invalid, "--head must be the number and the hash of an entry, as `foyer admin activity head` shows them: NUMBER:HASH")
