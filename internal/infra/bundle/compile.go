@@ -241,7 +241,13 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 	if err != nil || inCSS || isCode(name) {
 		return found, err
 	}
-	isStylesheet := path.Ext(name) == ".css"
+	req.asContent(args, &found)
+	return found, nil
+}
+
+// asContent says what importing a file that is not code does.
+func (req request) asContent(args api.OnResolveArgs, found *api.OnResolveResult) {
+	spec, isStylesheet := args.Path, path.Ext(found.Path) == ".css"
 	switch {
 	case args.Kind != api.ResolveJSImportStatement:
 		if isStylesheet {
@@ -256,7 +262,6 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 	default:
 		found.Warnings = []api.Message{{Text: fmt.Sprintf("Importing %q without a name does nothing; write import name from %[1]q.", spec)}}
 	}
-	return found, nil
 }
 
 // inStyle is what a url in CSS imports, and the part of it that is meant.
