@@ -24,9 +24,6 @@ func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
 
 // ended ends the span of a statement.
 func ended(s *trace.Span, err error) {
-	if s == nil {
-		return
-	}
 	if err != nil {
 		s.Fail(err.Error())
 	}

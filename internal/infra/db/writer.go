@@ -103,7 +103,7 @@ func (w *writer) share(units []*unit) {
 // rehearse runs the units once before they count, and undoes what they did: a test sees that
 // what their functions leave behind outside the database does no harm.
 func (w *writer) rehearse(units []*unit) {
-	if w.exec(`BEGIN IMMEDIATE`) != nil {
+	if w.conn.run(`BEGIN IMMEDIATE`) != nil {
 		return
 	}
 	for _, u := range units {
@@ -201,19 +201,15 @@ func (w *writer) begin() error {
 	if err := w.file.lost(); err != nil {
 		return err
 	}
-	return w.exec(`BEGIN IMMEDIATE`)
+	return w.conn.run(`BEGIN IMMEDIATE`)
 }
 
-func (w *writer) commit() error { return afterCommit(w.exec(`COMMIT`)) }
+func (w *writer) commit() error { return afterCommit(w.conn.run(`COMMIT`)) }
 
 func (w *writer) rollback() error {
 	w.conn.additions = w.conn.additions[:0]
 	if !w.conn.InTransaction() {
 		return nil
 	}
-	return w.exec(`ROLLBACK`)
-}
-
-func (w *writer) exec(statement string) error {
-	return w.conn.run(statement)
+	return w.conn.run(`ROLLBACK`)
 }
