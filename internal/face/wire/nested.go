@@ -26,11 +26,12 @@ func (o Object) Object(name string) patch.Field[Object] {
 // Content reads a member that is a string, an object with bytes as base64, or null;
 // otherwise it blames name.
 func (m Member) Content(name string) patch.Field[string] {
+	o := Object{{Name: name, value: m.value}}
 	if m.value.kind() != '{' {
-		return m.Text(name)
+		return o.Text(name)
 	}
 	const want = `Must be a string, or an object {"base64": "…"} with the bytes of a picture or font.`
-	inner := Object{{Name: name, value: m.value}}.Object(name)
+	inner := o.Object(name)
 	if inner.Fault != nil {
 		return patch.Field[string]{Set: true, Fault: inner.Fault}
 	}
@@ -43,9 +44,4 @@ func (m Member) Content(name string) patch.Field[string] {
 		return refused[string](name, want)
 	}
 	return patch.Of(string(content))
-}
-
-// Text reads a member that is a string or null; otherwise it blames name.
-func (m Member) Text(name string) patch.Field[string] {
-	return Object{{Name: name, value: m.value}}.Text(name)
 }
