@@ -52,7 +52,7 @@ func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, er
 	}
 	o, err := body.members()
 	if err == nil {
-		err = refuseUnknown(r, false, o)
+		err = refuseUnknown(r, o)
 	}
 	return o, err
 }
@@ -82,7 +82,7 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...s
 	case body.kind() == '{':
 		o, err := body.members()
 		if err == nil {
-			err = refuseUnknown(r, false, o)
+			err = refuseUnknown(r, o)
 		}
 		return []patch.Field[Object]{patch.Of(o)}, false, err
 	case body.kind() == '[':

@@ -31,22 +31,33 @@ func WithStrict(r *http.Request, fields, files Fields, before fault.List) *http.
 
 // StrictFaults returns the faults that were found before the body.
 func StrictFaults(r *http.Request) error {
-	s, _ := r.Context().Value(strictKey{}).(strict)
+	s, _ := strictOf(r)
 	return s.faults.Err()
 }
 
-// refuseUnknown names the fields of objects that nothing would read; those of many with their index.
-func refuseUnknown(r *http.Request, many bool, objects ...Object) error {
-	s, ok := r.Context().Value(strictKey{}).(strict)
+func strictOf(r *http.Request) (s strict, ok bool) {
+	s, ok = r.Context().Value(strictKey{}).(strict)
+	return s, ok
+}
+
+// refuseUnknown names the fields of an object that nothing would read.
+func refuseUnknown(r *http.Request, o Object) error {
+	s, ok := strictOf(r)
 	if !ok {
 		return nil
 	}
-	for i, o := range objects {
-		path := ""
-		if many {
-			path = strconv.Itoa(i) + "."
-		}
-		s.object(path, s.fields, o)
+	s.object("", s.fields, o)
+	return s.faults.Err()
+}
+
+// refuseUnknownOf is refuseUnknown of the items of a list, whose fields it names with their index.
+func refuseUnknownOf(r *http.Request, items []patch.Field[Object]) error {
+	s, ok := strictOf(r)
+	if !ok {
+		return nil
+	}
+	for i, item := range items {
+		s.object(strconv.Itoa(i)+".", s.fields, item.Value)
 	}
 	return s.faults.Err()
 }
@@ -95,13 +106,4 @@ func (s *strict) members(path string, fields Fields, v value) {
 		s.faults.Add(fault.Field(fault.Invalid, path, "%s", fault.Of(err)[0].Detail))
 	}
 	s.object(path+".", fields, o)
-}
-
-// refuseUnknownOf is refuseUnknown of the items of a list.
-func refuseUnknownOf(r *http.Request, items []patch.Field[Object]) error {
-	objects := make([]Object, len(items))
-	for i, item := range items {
-		objects[i] = item.Value
-	}
-	return refuseUnknown(r, true, objects...)
 }
