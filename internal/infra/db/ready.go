@@ -78,7 +78,7 @@ func (d *DB) Lost() error {
 	if d.sqlite == nil {
 		return nil
 	}
-	return d.sqlite.file.lost()
+	return d.sqlite.writer.file.lost()
 }
 
 // original is a file as it was when it was opened.

@@ -44,7 +44,6 @@ func logPages(free uint64) int64 {
 
 // sqliteDB is a database in a file.
 type sqliteDB struct {
-	file    original
 	readers *readers
 	writer  *writer
 }
@@ -57,7 +56,7 @@ func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sqliteDB{file: w.file, readers: newReaders(w.file, max(4, 2*runtime.GOMAXPROCS(0))), writer: w}, nil
+	return &sqliteDB{readers: newReaders(w.file, max(4, 2*runtime.GOMAXPROCS(0))), writer: w}, nil
 }
 
 func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
@@ -69,7 +68,7 @@ func (d *DB) Purge() error {
 	if d.sqlite == nil {
 		return nil
 	}
-	path := d.sqlite.file.path
+	path := d.sqlite.writer.file.path
 	c, err := sqlite.OpenOwn(path, sqlitePragmas...)
 	busy := ""
 	if err == nil {
