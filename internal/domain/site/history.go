@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -203,9 +202,4 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, ol
 		changes = append(changes, placementChanges(before[id], Placement{})...)
 	}
 	return changes, nil
-}
-
-func readSnapshots(text string) (all []snapshot, err error) {
-	err = json.Unmarshal([]byte(text), &all)
-	return all, err
 }

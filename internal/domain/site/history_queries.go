@@ -3,6 +3,7 @@ package site
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +78,8 @@ func findSnapshots(ctx context.Context, q db.Querier, organizationID string, sit
 	if err != nil {
 		return nil, err
 	}
-	all, err := readSnapshots(text)
+	var all []snapshot
+	err = json.Unmarshal([]byte(text), &all)
 	slices.SortFunc(all, func(a, b snapshot) int { return cmp.Compare(a.AppID, b.AppID) })
 	return all, err
 }
