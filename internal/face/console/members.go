@@ -112,9 +112,6 @@ func (v *visit) membership(template string) (markup.Page, error) {
 	}
 	if !p.May() && !p.Oneself() { // neither is offered
 		err = org.MayChange(v.caller.Level, access.Level(member.Level))
-		if err == nil {
-			err = org.MayManageMembers(v.caller)
-		}
 	}
 	return markup.Fill(template, p), err
 }
