@@ -22,7 +22,7 @@ const firstOrganization = "My organization"
 // shows them once.
 func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
-	if exists, err := orgs.Any(ctx, d.DB); err != nil || exists {
+	if exists, err := org.Any(ctx, d.DB); err != nil || exists {
 		return err
 	}
 	key, isGiven, err := s.firstKey(ctx, d)
@@ -42,7 +42,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	var owner org.Membership
 	var exists bool
 	err = keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if exists, err = orgs.Any(ctx, tx); err != nil || exists {
+		if exists, err = org.Any(ctx, tx); err != nil || exists {
 			return err
 		}
 		if made, err = orgs.Insert(ctx, tx, given.Organization, cmp.Or(given.OrganizationName, firstOrganization)); err != nil {

@@ -92,7 +92,7 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 	if err != nil || secret != "" || !c.SQLite() {
 		return secret, err
 	}
-	lost, err := org.Service{}.Any(ctx, d)
+	lost, err := org.Any(ctx, d)
 	if err != nil || lost && !serves {
 		return "", err
 	}

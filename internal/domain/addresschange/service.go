@@ -178,7 +178,7 @@ func (s Service) Use(ctx context.Context, token string, by access.Caller) (Chang
 			return err
 		}
 		by.UserID = c.userID
-		u, err := s.Organizations.User(ctx, tx, c.userID)
+		u, err := org.UserByID(ctx, tx, c.userID)
 		if err != nil {
 			return err
 		}

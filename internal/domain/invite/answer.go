@@ -84,7 +84,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
 	o := Opened{Invite: i, way: w}
 	var err error
-	if o.Organization, err = s.orgs().Find(ctx, q, i.OrganizationID); err != nil {
+	if o.Organization, err = org.Find(ctx, q, i.OrganizationID); err != nil {
 		return Opened{}, err
 	}
 	if o.KnownUser, err = userExists(ctx, q, i.TargetEmail); err != nil {

@@ -17,7 +17,7 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 	}
 	var m org.Membership
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if _, err := s.orgs().Find(ctx, tx, organizationID); err != nil {
+		if _, err := org.Find(ctx, tx, organizationID); err != nil {
 			return access.OrNotFound(err)
 		}
 		if err := s.Withdraw(ctx, tx, by, organizationID, email); err != nil {

@@ -109,7 +109,7 @@ func (s Service) DeclineMine(ctx context.Context, c access.Caller, id, token str
 
 // findMine finds an invite that the caller may answer.
 func (s Service) findMine(ctx context.Context, tx *db.Tx, c access.Caller, id, token string) (Opened, error) {
-	u, err := s.orgs().User(ctx, tx, c.UserID)
+	u, err := org.UserByID(ctx, tx, c.UserID)
 	if err != nil {
 		return Opened{}, err
 	}

@@ -332,7 +332,7 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 	i.Issue++
 	i.Mail = s.newMail(true)
 	i.EmailAttempted = false
-	in, err := s.orgs().Find(ctx, tx, i.OrganizationID)
+	in, err := org.Find(ctx, tx, i.OrganizationID)
 	if err != nil {
 		return Invite{}, err
 	}

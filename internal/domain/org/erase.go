@@ -108,7 +108,7 @@ func lastOwner(err error, m Membership) error {
 func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id string) (Organization, error) {
 	var o Organization
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if o, err = findOrganization(ctx, tx, id); err != nil {
+		if o, err = Find(ctx, tx, id); err != nil {
 			return notFound(err, "There is no organization %s.", id)
 		}
 		if err := s.Keys.RevokeAllBound(ctx, tx, by, o.ID); err != nil {

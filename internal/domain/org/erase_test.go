@@ -49,7 +49,7 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		if _, err := s.EraseUser(t.Context(), access.Caller{}, bob.Email); err != nil {
 			t.Fatal(err)
 		}
-		erased, err := s.User(t.Context(), d, bob.ID)
+		erased, err := org.UserByID(t.Context(), d, bob.ID)
 		if err != nil || !strings.HasPrefix(erased.Email, fmt.Sprintf("erased-%d-", bob.ID)) {
 			t.Errorf("%s, %v", erased.Email, err)
 		}

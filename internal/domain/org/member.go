@@ -27,17 +27,7 @@ func (s Service) Here(ctx context.Context, c access.Caller) (Mine, error) {
 
 // Self returns the user who is a caller.
 func (s Service) Self(ctx context.Context, c access.Caller) (User, error) {
-	return s.User(ctx, s.DB, c.UserID)
-}
-
-// User returns a user, read with q.
-func (s Service) User(ctx context.Context, q db.Querier, id int64) (User, error) {
-	return findUserByID(ctx, q, id)
-}
-
-// Find returns an organization, read with q.
-func (s Service) Find(ctx context.Context, q db.Querier, id string) (Organization, error) {
-	return findOrganization(ctx, q, id)
+	return UserByID(ctx, s.DB, c.UserID)
 }
 
 // Hosts are a user and an organization that invite together.

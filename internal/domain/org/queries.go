@@ -53,8 +53,8 @@ func updateOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organiz
 		o.InviteTTL)
 }
 
-// findOrganization finds one by its id, in upper or lower case.
-func findOrganization(ctx context.Context, q db.Querier, id string) (Organization, error) {
+// Find returns an organization by its id, in upper or lower case.
+func Find(ctx context.Context, q db.Querier, id string) (Organization, error) {
 	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, strings.ToLower(id))
 }
 
@@ -63,7 +63,8 @@ func deleteOrganization(ctx context.Context, tx *db.Tx, id string) error {
 	return db.Exec(ctx, tx, `DELETE FROM organizations WHERE id = $1`, id)
 }
 
-func anyOrganization(ctx context.Context, q db.Querier) (bool, error) {
+// Any reports whether there is an organization.
+func Any(ctx context.Context, q db.Querier) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM organizations)`)
 }
 
@@ -159,7 +160,8 @@ func addressesChanged(ctx context.Context, q db.Querier, userID int64) ([]string
 		UNION SELECT new_email FROM address_changes WHERE user_id = $1 AND changed_at IS NOT NULL`, userID)
 }
 
-func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
+// UserByID returns a user.
+func UserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
 }
 

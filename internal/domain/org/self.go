@@ -58,7 +58,7 @@ func (s Service) ChangeSelf(
 		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
 			return err
 		}
-		if u, err = findUserByID(ctx, tx, c.UserID); err != nil {
+		if u, err = UserByID(ctx, tx, c.UserID); err != nil {
 			return access.OrNotFound(err)
 		}
 		if err := precondition.Check(ctx, u); err != nil {

@@ -57,7 +57,7 @@ func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organi
 	if err != nil {
 		return Organization{}, err
 	}
-	others, err := s.Any(ctx, tx)
+	others, err := Any(ctx, tx)
 	if err != nil {
 		return Organization{}, err
 	}
@@ -72,11 +72,6 @@ func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organi
 	return o, s.record(ctx, tx, access.Caller{}, o, activity.Created, nil)
 }
 
-// Any reports whether there is an organization.
-func (s Service) Any(ctx context.Context, q db.Querier) (bool, error) {
-	return anyOrganization(ctx, q)
-}
-
 // List returns all organizations, the oldest first.
 func (s Service) List(ctx context.Context) ([]Organization, error) {
 	return listOrganizations(ctx, s.DB)
@@ -84,7 +79,7 @@ func (s Service) List(ctx context.Context) ([]Organization, error) {
 
 // Get returns one organization.
 func (s Service) Get(ctx context.Context, id string) (Organization, error) {
-	o, err := findOrganization(ctx, s.DB, id)
+	o, err := Find(ctx, s.DB, id)
 	return o, notFound(err, "There is no organization %s.", id)
 }
 
@@ -104,7 +99,7 @@ func (s Service) Set(ctx context.Context, by access.Caller, id string, set Setti
 
 // set is Set inside Keys.Change. What does not change a setting is not recorded.
 func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string, set Settings) (Organization, error) {
-	before, err := findOrganization(ctx, tx, id)
+	before, err := Find(ctx, tx, id)
 	if err != nil {
 		return Organization{}, notFound(err, "There is no organization %s.", id)
 	}
@@ -333,7 +328,7 @@ func (s Service) change(ctx context.Context, organizationID, email string, fn fu
 		return err
 	}
 	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		o, err := findOrganization(ctx, tx, organizationID)
+		o, err := Find(ctx, tx, organizationID)
 		if err != nil {
 			return notFound(err, "There is no organization %s.", organizationID)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 )
 
@@ -101,7 +102,7 @@ func (s Service) reportFailures(ctx context.Context, tx *db.Tx, counted failures
 // recordFailure writes an entry under the user whose sign-in it would have been, where the key would have opened
 // something.
 func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionDraft, key access.Key, changes []activity.Change) error {
-	u, err := s.Organizations.User(ctx, tx, key.UserID)
+	u, err := org.UserByID(ctx, tx, key.UserID)
 	if err != nil {
 		return err
 	}

@@ -270,7 +270,7 @@ func (s Service) link(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int6
 	if err := insertIdentity(ctx, tx, p, userID, s.DB.Now()); err != nil {
 		return err
 	}
-	u, err := s.Organizations.User(ctx, tx, userID)
+	u, err := org.UserByID(ctx, tx, userID)
 	if err != nil {
 		return err
 	}

@@ -424,7 +424,7 @@ func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
 		} {
 			u := r.join(email, true, false)
 			change(func(ctx context.Context, tx *db.Tx) error { return proof(ctx, tx, u) })
-			u, err := r.Organizations.User(t.Context(), r.DB, u.ID)
+			u, err := org.UserByID(t.Context(), r.DB, u.ID)
 			if err != nil || !u.IsEmailVerified {
 				t.Fatal(u, err)
 			}
