@@ -19,10 +19,6 @@ var demoFiles embed.FS
 // makeDemo makes a site with an app, and returns the address of its try page.
 func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Membership) (string, error) {
 	c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
-	app, err := d.Plugins.Create(ctx, c, plugin.Draft{Name: patch.Of("Greeting"), Type: patch.Of(string(plugin.Source))})
-	if err != nil {
-		return "", err
-	}
 	var edits []plugin.Edit
 	for _, name := range []string{"site.ts", "plugin.json"} {
 		text, err := demoFiles.ReadFile("demo/" + name)
@@ -31,7 +27,8 @@ func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Memb
 		}
 		edits = append(edits, plugin.Edit{Field: "source", Name: name, Text: patch.Of(string(text))})
 	}
-	if _, err := d.Plugins.UpdateSource(ctx, c, app.ID, plugin.Draft{}, edits); err != nil {
+	app, err := d.Plugins.Create(ctx, c, plugin.Draft{Name: patch.Of("Greeting"), Type: patch.Of(string(plugin.Source)), Source: edits})
+	if err != nil {
 		return "", err
 	}
 	s, err := d.Sites.CreateDemo(ctx, c, site.Draft{Name: patch.Of("Demo")})
