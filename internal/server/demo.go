@@ -31,7 +31,7 @@ func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Memb
 	if err != nil {
 		return "", err
 	}
-	s, err := d.Sites.CreateDemo(ctx, c, site.Draft{Name: patch.Of("Demo")})
+	s, err := d.Sites.Create(ctx, c, site.Draft{Name: patch.Of("Demo"), Demo: true})
 	if err != nil {
 		return "", err
 	}

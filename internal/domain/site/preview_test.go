@@ -137,7 +137,7 @@ func TestPreviewPages(t *testing.T) {
 				r.Errorf("with the key %q: %v", wrong, err)
 			}
 		}
-		demo, err := r.CreateDemo(r.Context(), r.caller, Draft{Name: patch.Of("first")})
+		demo, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("first"), Demo: true})
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -36,15 +36,6 @@ func (s Service) Snippet(site Site) string {
 
 // Create makes a site, without apps.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, error) {
-	return s.create(ctx, c, d, false)
-}
-
-// CreateDemo is Create for the site that the first start makes, whose try page is for everybody.
-func (s Service) CreateDemo(ctx context.Context, c access.Caller, d Draft) (Site, error) {
-	return s.create(ctx, c, d, true)
-}
-
-func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool) (Site, error) {
 	if err := plugin.MayManage(c); err != nil {
 		return Site{}, err
 	}
@@ -58,7 +49,7 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 	}
 	now := s.DB.Now()
 	site := Site{
-		OrganizationID: c.Organization.ID, Token: rand.Text(), Enabled: true, Demo: demo, Origins: []string{},
+		OrganizationID: c.Organization.ID, Token: rand.Text(), Enabled: true, Demo: d.Demo, Origins: []string{},
 		Revision: 1, CreatedAt: now, UpdatedAt: now, apps: "[]",
 	}
 	d.apply(&site)

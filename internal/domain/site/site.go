@@ -47,6 +47,7 @@ type Draft struct {
 	Enabled patch.Field[bool]
 	Origins patch.Field[[]string]
 	Reason  patch.Field[string] // why it is switched off; only when changing one
+	Demo    bool                // the site that the first start makes, whose try page is for everybody; only Create reads it
 }
 
 const (
