@@ -1,6 +1,6 @@
 # make        builds bin/foyer
 # make run    builds and starts it
-# make drill  runs the program under load while what it stands on fails; DRILL=long for longer
+# make drill  runs the program under load while what it stands on fails; DRILL=long for longer, DRILL=hour for an hour of webhooks
 # make test   installs what is missing and runs every test, as CI does
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)

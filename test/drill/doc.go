@@ -6,6 +6,6 @@
 // compares with what the server has at the end, which is apps, invites, members, keys, counts
 // and mails. Nothing is timed: whatever should come is waited for, up to three minutes.
 //
-// The tests are run by `make drill`, and for longer with DRILL=long. They have a build tag,
+// The tests are run by `make drill`, and for longer with DRILL=long; one takes an hour, with DRILL=hour. They have a build tag,
 // and need Linux.
 package drill
