@@ -198,7 +198,7 @@ func (c adminAppCreate) Run(ctx context.Context, o *client.Organization, out *te
 type appInstall struct {
 	From   string `arg:"" help:"The address of a git repository, or the name of an app of the catalog; - reads it from standard input."`
 	Tag    string `help:"The version, if not the newest."`
-	Name   string `help:"Its name here, if it comes from a git repository."`
+	Name   string `help:"Its name, if it comes from a git repository whose plugin.json says none."`
 	Global bool   `help:"Share it with all organizations."`
 
 	once
