@@ -49,7 +49,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 				continue
 			}
 			path := strings.Replace(r.target(route), r.org.ID, r.other.ID, 1)
-			const body = `{"reason":"x","revision":1,"app_id":1,"url":"https://x.example/","version":1,"level":1}`
+			const body = `{"reason":"x","enabled":false,"revision":1,"app_id":1,"url":"https://x.example/","version":1,"level":1}`
 			if got := r.send(r.otherKey, route.Method, path, body); got.status != http.StatusNotFound || got.body != notFound {
 				r.t.Errorf("%s %s, of a thing of another organization: got %d %s", route.Method, path, got.status, got.body)
 			}
