@@ -98,10 +98,11 @@ const (
 	byWait // for a number
 )
 
-// entries is the entries, as a, where an index finds them; by their numbers, as n, too.
+// entries is the entries, as a, where an index finds them; by their numbers, as n, too: the organization is hidden
+// from PostgreSQL, which might read all of its entries for each number.
 func (by index) entries() string {
 	if by == byNumber {
-		return `activity_numbers n JOIN activity a ON a.id = n.activity_id AND a.organization_id = n.organization_id`
+		return `activity_numbers n JOIN activity a ON a.id = n.activity_id AND a.organization_id || '' = n.organization_id`
 	}
 	return `activity a`
 }
@@ -244,7 +245,7 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 
 // A part of a stream, and how many entries without a number may follow the last.
 const (
-	partEntries = 500
+	partEntries = 500 // that have numbers, whether they fit the filter or not: PostgreSQL might sort all that follow
 	partBytes   = 1 << 20
 	maxWaiting  = 1000
 )
@@ -268,32 +269,41 @@ func Stream(ctx context.Context, d *db.DB, f Filter, write func([]Stored) error)
 	return nil
 }
 
-// nextPart returns the entries that come after the number in a filter, which goes on after them; the last part
-// has those without a number.
+// nextPart returns the entries that come after the number in a filter, which goes on after them, and may be none; the
+// last part has those without a number.
 func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more bool, err error) {
-	var waiting []Stored
-	err = d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
-		query, args := f.part()
+	var to int64
+	err = d.View(ctx, func(ctx context.Context, q db.Querier) error {
+		head, err := HeadOf(ctx, q, f.OrganizationID)
+		if err != nil {
+			return err
+		}
+		after := max(f.After, head.dropped)
+		to = after + partEntries
+		query, args := f.part(after, to)
 		part, more, err = db.Some(ctx, q, (*Stored).fields, Stored.Weight, partBytes, query, args...)
-		if more = more || len(part) == partEntries; err != nil || more {
+		if more {
+			to = part[len(part)-1].Number
+		}
+		if more = more || to < head.Number; err != nil || more {
 			return err
 		}
 		query, args = f.waiting()
-		waiting, err = db.All(ctx, q, (*Stored).fields, query, args...)
+		waiting, err := db.All(ctx, q, (*Stored).fields, query, args...)
+		part = append(part, waiting...)
 		return err
 	})
-	if len(part) > 0 {
-		f.After = part[len(part)-1].Number
-	}
-	return append(part, waiting...), more, err
+	f.After = to
+	return part, more, err
 }
 
-func (f Filter) part() (query string, args []any) {
-	after := f.After
+// part are the entries with numbers after one and up to another.
+func (f Filter) part(after, to int64) (query string, args []any) {
 	f.After = 0
 	c := f.where(byNumber, f.scopes())
 	c.and(`n.number > ?`, after)
-	return selectEntries(byNumber, byNumber.entries()) + c.text + ` ORDER BY n.number LIMIT ` + strconv.Itoa(partEntries), c.args
+	c.and(`n.number <= ?`, to)
+	return selectEntries(byNumber, byNumber.entries()) + c.text + ` ORDER BY n.number`, c.args
 }
 
 // waiting is what has no number yet, and so comes after all that have one.

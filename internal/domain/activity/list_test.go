@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,8 +142,8 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 		if last := steps[len(steps)-1]; strings.Contains(last, "TEMP B-TREE") {
 			t.Errorf("%+v: whole entries are sorted: %+v", f, steps)
 		}
-		query, args = f.part()
-		if steps := dbtest.Explain(t, d, query, args...); !strings.Contains(steps[0], indexes[byNumber]) || slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, "TEMP") }) {
+		query, args = f.part(1, 501)
+		if steps := dbtest.Explain(t, d, query, args...); !strings.Contains(steps[0], "activity_number (organization_id=? AND number>? AND number<?)") || slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, "TEMP") }) {
 			t.Errorf("the stream of %+v: %+v", f, steps)
 		}
 		query, args = f.waiting()
@@ -150,6 +151,28 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 			t.Errorf("what waits of %+v: %+v", f, steps)
 		}
 	}
+}
+
+// A stream goes on after a part in which no entry fits the filter.
+func TestStreamPassesOverWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const n = 2*partEntries + 5
+		record(t, d, ours, n)
+		numberAll(t, d)
+		for _, item := range []int{0, partEntries - 1, partEntries, n - 1} {
+			var found []int64
+			err := Stream(t.Context(), d, Filter{OrganizationID: ours, ItemID: strconv.Itoa(item)}, func(part []Stored) error {
+				for _, e := range part {
+					found = append(found, e.Number)
+				}
+				return nil
+			})
+			if err != nil || !slices.Equal(found, []int64{int64(item + 1)}) {
+				t.Errorf("item %d: entries %d, %v", item, found, err)
+			}
+		}
+	})
 }
 
 // Those that wait are found by their ids, also while PostgreSQL does not know yet how much its tables have come to hold.

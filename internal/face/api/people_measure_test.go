@@ -52,7 +52,7 @@ func (r *rig) fillActivity(n int) {
 			return errors.Join(
 				db.Exec(ctx, tx, `INSERT INTO activity (`+columns+`) SELECT `+columns+` FROM activity WHERE name = 'ada@example.com' ORDER BY id LIMIT $1`, more),
 				db.Exec(ctx, tx, `INSERT INTO activity_unnumbered SELECT id, organization_id, scope FROM activity
-					WHERE id NOT IN (SELECT activity_id FROM activity_unnumbered) AND id NOT IN (SELECT activity_id FROM activity_numbers)`))
+					WHERE id > (SELECT MAX(activity_id) FROM (SELECT activity_id FROM activity_unnumbered UNION ALL SELECT activity_id FROM activity_numbers) AS there)`))
 		})
 		have += more
 	}
