@@ -16,8 +16,8 @@ import (
 // wrongs are changes to the program that a drill must find, by name.
 var wrongs = map[string]struct{ file, from, to string }{
 	"acknowledged and not committed": {
-		"internal/infra/db/writer.go", "return afterCommit(w.exec(`COMMIT`))",
-		"if n := w.conn.TotalChanges(); n > 500 && n%17 == 0 {\n\t\treturn w.exec(`ROLLBACK`)\n\t}\n\treturn afterCommit(w.exec(`COMMIT`))",
+		"internal/infra/db/writer.go", "return afterCommit(w.conn.run(`COMMIT`))",
+		"if n := w.conn.TotalChanges(); n > 500 && n%17 == 0 {\n\t\treturn w.conn.run(`ROLLBACK`)\n\t}\n\treturn afterCommit(w.conn.run(`COMMIT`))",
 	},
 	"a mail sent twice":  {"internal/domain/invite/post.go", "err = p.SMTP.Send(ctx, m)", "_ = p.SMTP.Send(ctx, m)\n\terr = p.SMTP.Send(ctx, m)"},
 	"a count off by one": {"internal/domain/plugin/erase.go", "count(tx, p, -1, -one(p.IsGlobal))", "count(tx, p, 0, -one(p.IsGlobal))"},
