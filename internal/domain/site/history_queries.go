@@ -92,8 +92,9 @@ func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, 
 		WHERE r.created_at < $1 AND r.revision <= s.revision - $2 ORDER BY s.id`, before, keepRevisions)
 }
 
-// removeRevisions removes a site's oldest revisions, a batch at most: each may be large.
+// removeRevisions removes a site's old revisions, a batch at a time: each may be large.
 func removeRevisions(ctx context.Context, d *db.DB, siteID int64, before time.Time) error {
 	return d.DeleteOld(ctx, `site_revisions`, `site_id, revision`, `
-		site_id = $1 AND created_at < $2 AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3 ORDER BY revision`, siteID, before, keepRevisions)
+		site_id = $1 AND created_at < $2 AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3
+		AND revision < (SELECT MIN(revision) FROM site_revisions WHERE site_id = $1) + $4 ORDER BY revision`, siteID, before, keepRevisions, batch)
 }
