@@ -69,8 +69,7 @@ func (k *Keys) insert(ctx context.Context, tx *db.Tx, by Caller, key Key, secret
 	}
 	changes := []activity.Change{activity.Changed("scopes", nil, key.Scope.Names())}
 	if !key.ExpiresAt.IsZero() {
-		const microseconds = "2006-01-02T15:04:05.000000Z"
-		changes = append(changes, activity.Changed("expires_at", nil, key.ExpiresAt.UTC().Format(microseconds)))
+		changes = append(changes, activity.Changed("expires_at", nil, key.ExpiresAt.UTC().Format(activity.TimeLayout)))
 	}
 	return key, k.record(ctx, tx, by, key, activity.Created, changes)
 }

@@ -110,6 +110,9 @@ type Change struct {
 	After  any    `json:"after"`
 }
 
+// TimeLayout is how times are written in changes and events, as everywhere in the API: RFC 3339, microseconds, for UTC.
+const TimeLayout = "2006-01-02T15:04:05.000000Z"
+
 // Changed is a field that had one value and has another.
 func Changed(field string, before, after any) Change {
 	return Change{Action: "changed", Field: field, Before: before, After: after}

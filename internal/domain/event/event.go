@@ -85,9 +85,8 @@ func of(e activity.Stored) (ev Event, ok bool) {
 
 // Append appends the event as receivers and callers get it.
 func (e Event) Append(b []byte) []byte {
-	const microseconds = "2006-01-02T15:04:05.000000Z"
 	b = append(b, `{"id":"`+e.ID+`","type":"`+e.Type+`","timestamp":"`...)
-	b = append(e.Timestamp.UTC().AppendFormat(b, microseconds), `","organization_id":"`+e.OrganizationID+`","sequence":`...)
+	b = append(e.Timestamp.UTC().AppendFormat(b, activity.TimeLayout), `","organization_id":"`+e.OrganizationID+`","sequence":`...)
 	b = append(strconv.AppendInt(b, e.Sequence, 10), `,"data":`...)
 	return append(append(b, e.Data...), '}')
 }
