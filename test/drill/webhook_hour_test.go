@@ -11,10 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	api "foyer/client"
-	"foyer/internal/domain/access"
-	"foyer/internal/infra/db/dbtest"
 )
 
 // An hour by the clock, in which servers are killed twice: each event comes at least once to a receiver
@@ -24,33 +20,15 @@ func TestWebhooksForAnHour(t *testing.T) {
 	if os.Getenv("DRILL") != "hour" {
 		t.Skip("takes an hour: DRILL=hour")
 	}
-	f := prepare(t, right(), dbtest.Empty(t), t.TempDir(), access.NewKey(), 2)
-	f.env = append(f.env, "FOYER_WEBHOOK_ALLOW=127.0.0.0/8")
-	f.start(t, 0)
-	f.start(t, 1)
-	c, err := api.New(f.at(0), f.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := c.Organization(api.Current)
+	f, o := sending(t)
 	inner := newReceiver(t, fine)
 	lying := httptest.NewServer(http.RedirectHandler(inner.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(lying.Close)
 	down, slow, gone := newReceiver(t, fine), newReceiver(t, slowAtTimes), newReceiver(t, func(string, int) int { return http.StatusGone })
 	back := leave(t, down)
-	create := func(url string) string {
-		made, err := o.CreateWebhook(t.Context(), api.WebhookPatch{URL: &url, Events: []string{"app.*", "invite.*"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made.Secret
+	for _, to := range []*receiver{gone, down, slow, {Server: lying}} {
+		to.subscribe(t, o)
 	}
-	for _, to := range []*receiver{gone, down, slow} {
-		to.mu.Lock() // what comes waits until the secret is known
-		to.secret = create(to.URL)
-		to.mu.Unlock()
-	}
-	create(lying.URL)
 
 	began := time.Now()
 	l := f.load()

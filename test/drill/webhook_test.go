@@ -75,6 +75,31 @@ func (to *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
+// subscribe makes the webhook that sends to it. What comes waits until the secret is known.
+func (to *receiver) subscribe(t *testing.T, o *api.Organization) {
+	t.Helper()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	made, err := o.CreateWebhook(t.Context(), api.WebhookPatch{URL: &to.URL, Events: []string{"app.*", "invite.*"}})
+	if to.secret = made.Secret; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sending starts two servers on PostgreSQL that send events to receivers on this machine.
+func sending(t *testing.T) (*fleet, *api.Organization) {
+	t.Helper()
+	f := prepare(t, right(), dbtest.Empty(t), t.TempDir(), access.NewKey(), 2)
+	f.env = append(f.env, "FOYER_WEBHOOK_ALLOW=127.0.0.0/8")
+	f.start(t, 0)
+	f.start(t, 1)
+	c, err := api.New(f.at(0), f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, c.Organization(api.Current)
+}
+
 // lacks counts the events that did not come.
 func (to *receiver) lacks(events []string) (n int) {
 	to.mu.Lock()
@@ -93,15 +118,8 @@ func fine(string, int) int { return http.StatusOK }
 // beside others that hang, are down or gone, while servers are killed.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, right(), dbtest.Empty(t), t.TempDir(), access.NewKey(), 2)
-	f.env = append(f.env, "FOYER_WEBHOOK_ALLOW=127.0.0.0/8")
-	f.start(t, 0)
-	f.start(t, 1)
-	c, err := api.New(f.at(0), f.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, ends := c.Organization(api.Current), make(chan struct{})
+	f, o := sending(t)
+	ends := make(chan struct{})
 	good := newReceiver(t, fine)
 	failing := newReceiver(t, func(id string, n int) int {
 		if n == 0 && strings.ContainsAny(id[len(id)-1:], "01234") {
@@ -115,12 +133,7 @@ func TestWebhooks(t *testing.T) {
 	down := newReceiver(t, fine)
 	down.Close()
 	for _, to := range []*receiver{hanging, down, gone, good, failing} {
-		to.mu.Lock() // what comes waits until the secret is known
-		made, err := o.CreateWebhook(t.Context(), api.WebhookPatch{URL: &to.URL, Events: []string{"app.*", "invite.*"}})
-		if to.secret = made.Secret; err != nil {
-			t.Fatal(err)
-		}
-		to.mu.Unlock()
+		to.subscribe(t, o)
 	}
 	l := f.load()
 	end := l.start()
