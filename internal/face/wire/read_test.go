@@ -69,8 +69,7 @@ func manyFields(n int) string {
 }
 
 // A length that is only announced must not be believed: nothing is set aside for it.
-func TestAnnouncedLengthCostsNothing(t *testing.T) {
-	t.Parallel()
+func TestAnnouncedLengthCostsNothing(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	if bytes := testing.Benchmark(BenchmarkAnnouncedLength).AllocedBytesPerOp(); bytes == 0 || bytes > 200<<10 {
 		t.Errorf("reading {} takes %d bytes", bytes)
 	}
