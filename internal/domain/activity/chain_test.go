@@ -504,6 +504,7 @@ func TestNumbersAfterMeddling(t *testing.T) {
 func TestDroppedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := walk{last: 1000, hash: "a", head: Head{Number: 1500, Hash: "b", dropped: 1500, droppedHash: "b"}}
+	w.skipDropped()
 	if wrong := w.end(); wrong != "" {
 		t.Error(wrong)
 	}
@@ -514,6 +515,7 @@ func TestDroppedMeanwhile(t *testing.T) {
 		t.Error(wrong)
 	}
 	w.head = Head{Number: 2, Hash: "b", dropped: 2, droppedHash: "b"}
+	w.skipDropped()
 	if wrong := w.end(); wrong != "" {
 		t.Errorf("the kept head was looked at before it was dropped: %s", wrong)
 	}

@@ -22,9 +22,6 @@ type Verified struct {
 	Wrong   string // the first that is not, or why the kept head cannot be checked; "": none
 }
 
-// verifyPart is how many entries are read at a time.
-const verifyPart = 1000
-
 // Chains names the organizations that have activity or may have had some.
 func Chains(ctx context.Context, d *db.DB) ([]string, error) {
 	return db.All(ctx, d, db.Value[string], `SELECT id FROM organizations UNION SELECT organization_id FROM activity_chains ORDER BY 1`)
@@ -47,39 +44,52 @@ func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Ve
 // follow looks at all entries that have a number, and says what is wrong with the first that is not
 // as it was made.
 func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wrong string, err error) {
-	read := int64(math.MinInt64) // so that what was put before the first is seen
-	for more, first := true, true; more; first = false {
+	const first = math.MinInt64 // so that what was put before the first is seen
+	for after := int64(first); ; after = w.last {
 		var part []chained
+		var to int64
+		var more bool
 		err := d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
 			if w.head, err = HeadOf(ctx, q, organizationID); err != nil {
 				return err
 			}
-			part, more, err = numbered(ctx, q, organizationID, read)
+			to = w.head.partAfter(max(after, w.head.dropped))
+			part, more, err = numbered(ctx, q, organizationID, after, to)
 			return err
 		})
 		if err != nil {
 			return "", err
 		}
-		if first {
+		if after == first {
 			w.last, w.hash = w.head.dropped, w.head.droppedHash
 		}
+		w.skipDropped()
 		for i := range part {
 			if wrong := w.step(&part[i]); wrong != "" {
 				return wrong, nil
 			}
-			read = part[i].Number
+		}
+		if !more && w.last < to {
+			return w.end(), nil
 		}
 	}
-	return w.end(), nil
 }
 
-// numbered returns the next entries of a chain after a number.
-func numbered(ctx context.Context, q db.Querier, organizationID string, after int64) (entries []chained, more bool, err error) {
+// partAfter is the last number of the part of a chain after a number; the last part has no end, so that what was put
+// after the head is seen.
+func (h Head) partAfter(after int64) int64 {
+	if h.Number-after <= partEntries {
+		return math.MaxInt64
+	}
+	return after + partEntries
+}
+
+// numbered returns the entries of a chain after a number and up to another.
+func numbered(ctx context.Context, q db.Querier, organizationID string, after, to int64) (entries []chained, more bool, err error) {
 	fields := func(c *chained) []any { return append(c.fields(), &c.Number, &c.Hash, db.Null(&c.Data), &c.dataErased) }
-	entries, more, err = db.Some(ctx, q, fields, chained.Weight, partBytes, `
+	return db.Some(ctx, q, fields, chained.Weight, partBytes, `
 		SELECT `+chainedColumns+`, n.number, n.hash, a.data, a.data_erased FROM `+byNumber.entries()+`
-		WHERE n.organization_id = $1 AND n.number > $2 ORDER BY n.number LIMIT $3`, organizationID, after, verifyPart)
-	return entries, more || len(entries) == verifyPart, err
+		WHERE n.organization_id = $1 AND n.number > $2 AND n.number <= $3 ORDER BY n.number`, organizationID, after, to)
 }
 
 // stray says of an entry that has no number, and does not wait for one, that it was put in.
@@ -115,7 +125,6 @@ func (w *walk) skipDropped() {
 
 // step looks at the next entry, and says what is wrong with it.
 func (w *walk) step(e *chained) string {
-	w.skipDropped()
 	switch {
 	case e.Number <= w.last:
 		return fmt.Sprintf("entry %d (id %d) was put in", e.Number, e.ID)
@@ -158,7 +167,6 @@ func (c *chained) textsFit() bool {
 
 // end says what is wrong after the last entry.
 func (w *walk) end() string {
-	w.skipDropped()
 	switch {
 	case w.head.Number > w.last:
 		return fmt.Sprintf("entry %d was removed", w.last+1)

@@ -2,7 +2,9 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -80,5 +82,59 @@ func TestVerifyMissesData(t *testing.T) {
 			return db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = data_dropped + 1`)
 		})
 		wants("dropped before it is made", fmt.Sprintf("entry %d ", last+3), 0)
+	})
+}
+
+// A chain is followed over many parts, whatever of it is missing, and however far away what was put in is.
+func TestVerifyManyParts(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const n = 3*partEntries + 5
+		record(t, d, ours, n)
+		numberAll(t, d)
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != n {
+			t.Errorf("%+v", v)
+		}
+		move := func(from, to int64) func(context.Context, *db.Tx) error {
+			return func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE activity_numbers SET number = $2 WHERE number = $1`, from, to)
+			}
+		}
+		remove := func(from, to int64) func(context.Context, *db.Tx) error {
+			return func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE activity_numbers SET organization_id = $3 WHERE number >= $1 AND number <= $2`, from, to, theirs)
+			}
+		}
+		restore := func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(db.Exec(ctx, tx, `UPDATE activity_numbers SET organization_id = $1`, ours),
+				db.Exec(ctx, tx, `UPDATE activity_chains SET number = $1`, n))
+		}
+		for _, one := range []struct {
+			change, undo func(context.Context, *db.Tx) error
+			want         string
+		}{
+			{remove(1, partEntries), restore, "entry 1 was removed"},
+			{remove(partEntries+1, 2*partEntries), restore, fmt.Sprintf("entry %d was removed", partEntries+1)},
+			{remove(2*partEntries, 2*partEntries), restore, fmt.Sprintf("entry %d was removed", 2*partEntries)},
+			{remove(2*partEntries+1, n), restore, fmt.Sprintf("entry %d was removed", 2*partEntries+1)},
+			{move(n, math.MaxInt64), move(math.MaxInt64, n), fmt.Sprintf("entry %d was removed", n)},
+			{move(n, math.MinInt64+1), move(math.MinInt64+1, n), fmt.Sprintf("entry %d ", int64(math.MinInt64+1))},
+			{func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE activity_chains SET number = $1`, math.MaxInt64)
+			}, restore, fmt.Sprintf("entry %d was removed", n+1)},
+		} {
+			if err := d.InTx(t.Context(), one.change); err != nil {
+				t.Fatal(err)
+			}
+			if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, one.want) {
+				t.Errorf("%q, want %q", v.Wrong, one.want)
+			}
+			if err := d.InTx(t.Context(), one.undo); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" {
+			t.Error(v.Wrong)
+		}
 	})
 }

@@ -67,7 +67,7 @@ func (r *rig) fillActivity(n int) {
 // maxStreamHeap is how much more memory may be in use while any number of entries is streamed.
 const maxStreamHeap = 64 << 20
 
-// However many entries are streamed, they are never held in memory, and none is missing.
+// However many entries are streamed, they are never held in memory, and none is missing; all of them can be verified.
 func TestStreamOfManyEntries(t *testing.T) {
 	each(t, func(r *rig) {
 		r.fillActivity(*streamed)
@@ -106,6 +106,12 @@ func TestStreamOfManyEntries(t *testing.T) {
 		}
 		if grown > maxStreamHeap {
 			t.Errorf("the heap grew by %d bytes", grown)
+		}
+		began = time.Now()
+		verified, err := activity.Verify(t.Context(), r.db, r.org.ID, activity.Kept{})
+		t.Logf("%d entries verified in %s", verified.Entries, time.Since(began).Round(time.Millisecond))
+		if err != nil || verified.Wrong != "" || verified.Entries != int64(lines) {
+			t.Errorf("%+v, %v", verified, err)
 		}
 	})
 }
