@@ -109,10 +109,10 @@ type Head struct {
 	Number         int64 // 0: there is none yet
 	Hash           string
 	At             time.Time // when the entry was made
+	DataDropped    int64     // the last entry that has lost its data to its age
 
 	dropped     int64 // the last entry that is no longer kept; 0: all are
 	droppedHash string
-	dataDropped int64 // the last entry that has lost its data to its age
 }
 
 // beginning is the hash before the first entry.
@@ -136,7 +136,7 @@ func HeadOf(ctx context.Context, q db.Querier, organizationID string) (Head, err
 }
 
 func (h *Head) fields() []any {
-	return []any{&h.OrganizationID, &h.Number, &h.Hash, &h.At, &h.dropped, &h.droppedHash, &h.dataDropped}
+	return []any{&h.OrganizationID, &h.Number, &h.Hash, &h.At, &h.dropped, &h.droppedHash, &h.DataDropped}
 }
 
 func setHead(ctx context.Context, tx *db.Tx, h Head) error {

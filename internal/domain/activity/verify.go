@@ -130,7 +130,7 @@ func (w *walk) step(e *chained) string {
 		return fmt.Sprintf("entry %d (id %d) was put in", e.Number, e.ID)
 	case e.Number > w.last+1:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
-	case e.hashAfter(w.hash) != e.Hash || !e.fits(w.head.dataDropped):
+	case e.hashAfter(w.hash) != e.Hash || !e.fits(w.head.DataDropped):
 		return fmt.Sprintf("entry %d (id %d) was changed or put in", e.Number, e.ID)
 	case e.Number == w.kept.Number && e.Hash != w.kept.Hash:
 		return fmt.Sprintf("entry %d (id %d) is not the one whose hash was kept: it, or one before it, was changed, removed or put in", e.Number, e.ID)
@@ -172,8 +172,8 @@ func (w *walk) end() string {
 		return fmt.Sprintf("entry %d was removed", w.last+1)
 	case w.head.Number < w.last || w.head.Hash != w.hash:
 		return fmt.Sprintf("entry %d is not the head that was stored", w.last)
-	case w.head.dataDropped > w.last:
-		return fmt.Sprintf("entry %d is the last, but data is said to have been dropped up to %d", w.last, w.head.dataDropped)
+	case w.head.DataDropped > w.last:
+		return fmt.Sprintf("entry %d is the last, but data is said to have been dropped up to %d", w.last, w.head.DataDropped)
 	case w.kept.Number > w.last:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
 	case w.kept.Number > 0 && w.kept.Number < w.head.dropped:

@@ -51,18 +51,19 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit,
 	return events, after, more, nil
 }
 
-// Knows refuses a sequence that the organization does not have, such as one from before a backup was restored: what gets
-// the numbers up to it from now on would never be listed after it.
-func (s Service) Knows(ctx context.Context, c access.Caller, sequence int64) error {
-	if err := MaySee(c); err != nil || sequence == 0 {
-		return err
+// Begin returns where a list of what comes after a sequence begins: behind what is no longer kept. It refuses a sequence
+// that the organization does not have, such as one from before a backup was restored: what gets the numbers up to it from
+// now on would never be listed after it.
+func (s Service) Begin(ctx context.Context, c access.Caller, sequence int64) (int64, error) {
+	if err := MaySee(c); err != nil {
+		return 0, err
 	}
 	head, err := activity.HeadOf(ctx, s.DB, c.Organization.ID)
 	if err == nil && sequence > head.Number {
 		err = fault.Field(fault.Invalid, "after", "Must be at most %d, the last number here: events may have been lost since %d was given, as when a backup is restored.",
 			head.Number, sequence)
 	}
-	return err
+	return max(sequence, head.DataDropped), err
 }
 
 // find returns one event of an organization, or errNotKept.

@@ -30,7 +30,7 @@ func TestListOfLargeEvents(t *testing.T) {
 	})
 }
 
-// Events are listed for 30 days, and what was sent of them is shown for as long.
+// Events are listed for 30 days, and what was sent of them is shown for as long; a list begins after what is older.
 func TestKeptFor30Days(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -49,6 +49,9 @@ func TestKeptFor30Days(t *testing.T) {
 			sent := slices.DeleteFunc(r.deliveries(w.ID), func(d Delivery) bool { return d.State != Delivered })
 			if err != nil || len(slices.DeleteFunc(events, func(e Event) bool { return e.Type != "app.updated" })) != c.left || len(sent) != c.left {
 				r.Errorf("%s later: %+v, %+v, %v, want %d", c.pass, events, sent, err, c.left)
+			}
+			if from, err := r.Begin(r.Context(), r.caller, 0); err != nil || (from == 0) != (c.left > 0) {
+				r.Errorf("%s later a list begins after %d, %v", c.pass, from, err)
 			}
 		}
 	})

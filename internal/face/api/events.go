@@ -65,7 +65,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	if err := a.Events.Knows(r.Context(), c, q.after); err != nil {
+	if q.after, err = a.Events.Begin(r.Context(), c, q.after); err != nil {
 		return err
 	}
 	if r.Method == http.MethodHead {
