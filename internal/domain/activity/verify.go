@@ -41,29 +41,17 @@ func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Ve
 	return Verified{Head: w.head, Entries: w.entries, Wrong: wrong}, nil
 }
 
+// first is before all numbers, so that what was put before the first entry is seen.
+const first = math.MinInt64
+
 // follow looks at all entries that have a number, and says what is wrong with the first that is not
 // as it was made.
 func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wrong string, err error) {
-	const first = math.MinInt64 // so that what was put before the first is seen
 	for after := int64(first); ; after = w.last {
-		var part []chained
-		var to int64
-		var more bool
-		err := d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
-			if w.head, err = HeadOf(ctx, q, organizationID); err != nil {
-				return err
-			}
-			to = w.head.partAfter(max(after, w.head.dropped))
-			part, more, err = numbered(ctx, q, organizationID, after, to)
-			return err
-		})
+		part, to, more, err := w.part(ctx, d, organizationID, after)
 		if err != nil {
 			return "", err
 		}
-		if after == first {
-			w.last, w.hash = w.head.dropped, w.head.droppedHash
-		}
-		w.skipDropped()
 		for i := range part {
 			if wrong := w.step(&part[i]); wrong != "" {
 				return wrong, nil
@@ -73,6 +61,23 @@ func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wro
 			return w.end(), nil
 		}
 	}
+}
+
+// part returns the entries after a number, up to one that it returns or, with more, to fewer.
+func (w *walk) part(ctx context.Context, d *db.DB, organizationID string, after int64) (part []chained, to int64, more bool, err error) {
+	err = d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
+		if w.head, err = HeadOf(ctx, q, organizationID); err != nil {
+			return err
+		}
+		to = w.head.partAfter(max(after, w.head.dropped))
+		part, more, err = numbered(ctx, q, organizationID, after, to)
+		return err
+	})
+	if after == first {
+		w.last, w.hash = w.head.dropped, w.head.droppedHash
+	}
+	w.skipDropped()
+	return part, to, more, err
 }
 
 // partAfter is the last number of the part of a chain after a number; the last part has no end, so that what was put
