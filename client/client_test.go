@@ -384,6 +384,19 @@ func TestErrorOfAProxy(t *testing.T) {
 	}
 }
 
+// What a proxy answers does not mean that something is not there, or that the key may not do it.
+func TestAProxyKnowsNothingOfObjects(t *testing.T) {
+	t.Parallel()
+	const own = `{"errors":[{"type":"invalid_request","code":"c","detail":"No.","attr":null}]}`
+	for status, means := range map[int]func(error) bool{404: client.IsNotFound, 403: client.IsDenied} {
+		for body, want := range map[string]bool{own: true, "<h1>No</h1>": false, `{"message":"no route"}`: false, "": false} {
+			if err := serve(t, answer(status, body)).DeleteApp(t.Context(), 1); means(err) != want {
+				t.Errorf("%d %s: %v", status, body, err)
+			}
+		}
+	}
+}
+
 func TestAnswersThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{

@@ -56,20 +56,24 @@ func (e *Error) Error() string {
 }
 
 // IsNotFound says whether err means that there is no such organization or object,
-// or that it is another's.
-func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+// or that it is another's. A proxy's 404 does not mean that.
+func IsNotFound(err error) bool { return isRefused(err, http.StatusNotFound) }
 
 // IsDenied says whether the scopes of the key or the level of its user are too
-// low.
-func IsDenied(err error) bool { return hasStatus(err, http.StatusForbidden) }
+// low. A proxy's 403 does not mean that.
+func IsDenied(err error) bool { return isRefused(err, http.StatusForbidden) }
 
 // IsThrottled says whether there were too many requests, invites or mails; it
 // goes away by itself.
-func IsThrottled(err error) bool { return hasStatus(err, http.StatusTooManyRequests) }
-
-func hasStatus(err error, status int) bool {
+func IsThrottled(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Status == status
+	return ok && e.Status == http.StatusTooManyRequests
+}
+
+// isRefused reports whether err is foyer's own answer with a status.
+func isRefused(err error, status int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == status && len(e.Errors) > 0
 }
 
 func newError(response *http.Response, text []byte) *Error {

@@ -183,6 +183,21 @@ func TestAnswerThatIsLost(t *testing.T) {
 	}
 }
 
+// A proxy that answers in place of the server does not know what is there.
+func TestWhatAProxyDoesNotFind(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	for _, line := range []string{"app delete 1 --yes", "app version 1 1", "member get 01a222f0-c757-7501-b81d-9eaa88a0bf52", "user decline 1 --yes"} {
+		var complaints bytes.Buffer
+		environ := []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}
+		code := Run(t.Context(), strings.Fields(line), environ, strings.NewReader(""), io.Discard, &complaints)
+		if want := "foyer: the server does not answer as a foyer server: 404 Not Found\n"; code != Refused || complaints.String() != want {
+			t.Errorf("%s: %d, %s", line, code, &complaints)
+		}
+	}
+}
+
 // A database that is away is told in lines that anybody can read, each once.
 func TestDatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
