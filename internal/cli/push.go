@@ -34,10 +34,10 @@ func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
 left out, and stay in the app as they are. Left out as well are links, source maps, files of more than 1 MiB, and what is neither
 UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json, or a file that the app has or
-the folder of one (a source map aside), nothing is sent. If there is no app of the name, one of type source is made: let that
-push end before another begins, or both may make one. A name in plugin.json is the app's, so --name and a new --app must not
-say another one. What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for
-pipelines.
+the folder of one (a source map aside), nothing is sent; nor if more than 400 files, or 10 MiB, are to be sent. If there is no
+app of the name, one of type source is made: let that push end before another begins, or both may make one. A name in
+plugin.json is the app's, so --name and a new --app must not say another one. What does not compile is stored as well, and
+shown as file:line:column; the exit status is 1 then, for pipelines.
 
 Example:
 
@@ -230,6 +230,7 @@ func readFolder(dir string, to io.Writer) (contents, error) {
 		return all, err
 	}
 	defer root.Close()
+	size := 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || name == ".":
@@ -252,6 +253,9 @@ func readFolder(dir string, to io.Writer) (contents, error) {
 			return leave(d)
 		}
 		all.files[path.Clean(name)] = content
+		if size += len(content); len(all.files) > plugin.MaxFiles || size > plugin.MaxSourceBytes { // the rest could be a whole disk
+			return fmt.Errorf("%s has more than an app can have: %d files, %d MiB together", dir, plugin.MaxFiles, plugin.MaxSourceBytes>>20)
+		}
 		return nil
 	})
 	return all, err

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/server"
 )
@@ -209,6 +211,27 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 }
 
 // A diff that goes into a file can be applied: it is as it is, also at the ends of lines that Windows writes.
+// A folder that is more than an app is not read to its end, and nothing is asked of the server.
+func TestPushOfTooMuch(t *testing.T) {
+	t.Parallel()
+	small, large := map[string]string{}, map[string]string{}
+	for i := range plugin.MaxFiles + 1 {
+		small[fmt.Sprintf("%d.txt", i)] = "x"
+	}
+	for i := range plugin.MaxSourceBytes/plugin.MaxFileBytes + 1 {
+		large[fmt.Sprintf("%d.txt", i)] = strings.Repeat("x", plugin.MaxFileBytes)
+	}
+	for name, files := range map[string]map[string]string{"many": small, "large": large} {
+		dir := folder(t, name, files)
+		var complaints bytes.Buffer
+		environ := []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=foy_x"}
+		code := Run(t.Context(), []string{"app", "push", dir}, environ, strings.NewReader(""), io.Discard, &complaints)
+		if want := "foyer: " + dir + " has more than an app can have: 400 files, 10 MiB together\n"; code != Refused || complaints.String() != want {
+			t.Errorf("%s: %d, %s", name, code, &complaints)
+		}
+	}
+}
+
 func TestDiffKeepsTheEndsOfLines(t *testing.T) {
 	t.Parallel()
 	run := database(t)
