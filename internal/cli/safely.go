@@ -30,12 +30,14 @@ type dryRun struct {
 	DryRun bool `help:"Make all checks and show what would come of it, but change nothing."`
 }
 
-// checkGiven refuses a flag that is given with an empty text or list, as that of a variable which is not set: it would stand
-// for everything, or for another place. So would the number 0. What is required is checked by who takes it, what may be
+// checkGiven refuses a flag or an argument that is given with an empty text or list, as that of a variable which is not set: it
+// would stand for everything, or for another place. So would the number 0. What is required is checked by who takes it, what may be
 // cleared is a pointer, and a setting of the server that is empty is not set.
 func checkGiven(c *kong.Context) error {
 	for _, p := range c.Path {
 		switch f := p.Flag; {
+		case p.Positional != nil && isEmpty(p.Positional.Target):
+			return fmt.Errorf("<%s>: must not be empty", p.Positional.Name)
 		case p.Positional != nil && isZero(p.Positional.Target):
 			return fmt.Errorf("<%s>: must not be 0", p.Positional.Name)
 		case f == nil || f.Required || isSetting(f.Name):

@@ -79,6 +79,23 @@ func TestWhatStopsAppsIsAsked(t *testing.T) {
 	}
 }
 
+// An argument of a variable that is not set names nothing.
+func TestEmptyArgumentsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"app", "source", "Banner", ""},
+		{"app", "delete", "", "--yes"},
+		{"app", "push", ""},
+		{"invite", "bulk", ""},
+		{"webhook", "create", "", "--events=app.*"},
+		{"login", "", "--key=-"},
+	} {
+		if code, _, complaints := call(t, args...); code != Misused || !strings.HasSuffix(complaints, ">: must not be empty\n") {
+			t.Errorf("%q: %d, %s", args, code, complaints)
+		}
+	}
+}
+
 // 0 is no number of anything, and must not stand for all, the newest or the one in use; nor must an empty line stand for no url.
 func TestNothingIsNotAll(t *testing.T) {
 	t.Parallel()
