@@ -58,12 +58,16 @@ var invites = terminal.View[client.Invite]{
 	},
 }
 
-// warnUnmailed says that an invite was to be mailed, and is not.
-func warnUnmailed(i client.Invite, to terminal.Log) {
-	if i.Delivery.State == "none" {
-		fmt.Fprintln(to, "foyer: warning: no mail goes out, since the server has no mail server (FOYER_SMTP): pass the link on by hand"+
-			" with the command `invite link`, or run `invite resend` once it has one.")
+const noMail = "foyer: warning: no mail goes out, since the server has no mail server (FOYER_SMTP): pass the link on by hand" +
+	" with the command `invite link`, or run `invite resend` once it has one."
+
+// warnUnmailed says so if an invite was to be mailed, and is not.
+func warnUnmailed(i client.Invite, to terminal.Log) (warned bool) {
+	if i.Delivery.State != "none" {
+		return false
 	}
+	fmt.Fprintln(to, noMail)
+	return true
 }
 
 type inviteCreate struct {

@@ -42,7 +42,7 @@ const (
 	maxKey    = 255 // bytes of an idempotency key
 )
 
-func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	people, err := c.read(in)
 	if err != nil {
 		return err
@@ -55,31 +55,32 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 		return terminal.Misused(fmt.Errorf("--idempotency-key must be at most %d bytes long for so many invites", len(c.IdempotencyKey)-n+maxKey))
 	}
 	if c.Partial {
-		return c.partly(ctx, o, out, people, twice)
+		return c.partly(ctx, o, out, to, people, twice)
 	}
 	var made []client.Invite
 	for batch := range slices.Chunk(people.drafts, batchSize) {
 		some, err := c.of(o, len(made)).CreateInvites(ctx, batch)
 		if err != nil {
-			return errors.Join(shown(out, made), c.refused(err, len(made), people, out.Format))
+			return errors.Join(shown(out, to, people.drafts, made), c.refused(err, len(made), people, out.Format))
 		}
 		made = append(made, some...)
 	}
-	return invites.All(out, made)
+	return shown(out, to, people.drafts, made)
 }
 
 // partly invites those who can be, and adds to refused who cannot.
-func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, people team, refused client.Error) error {
-	var made []client.Invite
+func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log, people team, refused client.Error) error {
+	var drafts []client.InviteDraft
+	var made []client.Invite // of drafts
 	before := 0
 	for batch := range slices.Chunk(people.drafts, batchSize) {
 		outcomes, err := c.of(o, before).CreateInvitesPartly(ctx, batch)
 		if err != nil {
-			return errors.Join(shown(out, made), refusedOrNil(people.failed(refused, err, before)))
+			return errors.Join(shown(out, to, drafts, made), refusedOrNil(people.failed(refused, err, before)))
 		}
 		for i, became := range outcomes {
 			if became.Error == nil {
-				made = append(made, *became.Invite)
+				drafts, made = append(drafts, batch[i]), append(made, *became.Invite)
 				continue
 			}
 			for _, f := range became.Error.Errors {
@@ -88,7 +89,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 		}
 		before += len(batch)
 	}
-	return errors.Join(shown(out, made), refusedOrNil(refused))
+	return errors.Join(shown(out, to, drafts, made), refusedOrNil(refused))
 }
 
 // of gives each batch an idempotency key of its own: the first has the one that is given.
@@ -106,8 +107,13 @@ func (c inviteBulk) batchKey(before int) string {
 	return fmt.Sprintf("%s-%d", c.IdempotencyKey, before/batchSize+1)
 }
 
-// shown shows the invites that were made: no table, if there are none.
-func shown(out *terminal.Output, made []client.Invite) error {
+// shown shows the invites that were made of drafts: no table, if there are none. It warns once of those that are not mailed.
+func shown(out *terminal.Output, to terminal.Log, drafts []client.InviteDraft, made []client.Invite) error {
+	for i, invite := range made {
+		if mail := drafts[i].SendEmail; (mail == nil || *mail) && warnUnmailed(invite, to) {
+			break
+		}
+	}
 	if len(made) == 0 && out.Format != terminal.JSON {
 		return nil
 	}

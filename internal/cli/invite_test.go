@@ -54,6 +54,19 @@ func TestInviteWithoutAMailServerWarns(t *testing.T) {
 	if _, warned := run("admin", "invite", "resend", id); !strings.Contains(warned, warning) {
 		t.Errorf("resend: %q", warned)
 	}
+	team := teamFile(t, 101)
+	for _, partial := range []string{"--partial=false", "--partial"} {
+		if _, warned := run("admin", "invite", "bulk", team, partial, "--dry-run"); strings.Count(warned, warning) != 1 {
+			t.Errorf("bulk %s: %q", partial, warned)
+		}
+	}
+	unmailed := filepath.Join(t.TempDir(), "team.json")
+	if err := os.WriteFile(unmailed, []byte(`[{"target_email":"bob@x.example","send_email":false}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, warned := run("admin", "invite", "bulk", unmailed); warned != "" {
+		t.Errorf("bulk without mail: %q", warned)
+	}
 	env["FOYER_SMTP"], env["FOYER_MAIL_FROM"] = "smtp+plain://127.0.0.1:1", "foyer@acme.example"
 	if _, warned := run("admin", "invite", "resend", id); warned != "" {
 		t.Errorf("resend with a mail server: %q", warned)
@@ -149,7 +162,7 @@ func TestInviteBulkPartlyTellsThatItFailed(t *testing.T) {
 	file := teamFile(t, 250, "a@x.example", "A@x.example")
 	twice := "foyer: " + file + ":3: target_email: Appears twice in the file.\n"
 	code, out, complaints := run("invite", "bulk", file, "--partial", "-o", "csv")
-	if want := twice + "foyer: " + file + ":203 and after: At most 200 invites a day"; code != Refused || !strings.HasPrefix(complaints, want) {
+	if want := noMail + "\n" + twice + "foyer: " + file + ":203 and after: At most 200 invites a day"; code != Refused || !strings.HasPrefix(complaints, want) {
 		t.Errorf("%d, %s; want %s", code, complaints, want)
 	}
 	if made := strings.Count(out, "\n") - 1; made != 200 {
