@@ -28,16 +28,31 @@ const (
 // below is how many levels the headings of a text are below those of the page: its own begin at the third.
 const below = 2
 
-// HTML is a text as HTML. HTML in it is left out, as are pictures, of which the text remains.
+// HTML is a text as HTML. HTML in it is left out, as are pictures, of which the text remains. A table most of whose rows lack
+// cells stays as it was written.
 func HTML(source string) template.HTML {
 	source = plaintext.Visible(strings.ToValidUTF8(source[:min(len(source), maxBytes)], ""))
-	md := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(
-		parser.WithASTTransformers(util.Prioritized(tame{}, 100))))
+	options := []goldmark.Option{goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(tame{}, 100)))}
+	if fillsTables(source) {
+		options = append(options, goldmark.WithExtensions(extension.Table))
+	}
+	md := goldmark.New(options...)
 	var out bytes.Buffer
 	if err := md.Convert([]byte(source), &out); err != nil {
 		return template.HTML(template.HTMLEscapeString(source)) //nolint:gosec // it is escaped
 	}
 	return template.HTML(out.String()) //nolint:gosec // goldmark escapes texts, and leaves HTML out
+}
+
+// fillsTables reports whether the rows of a text's tables are about as long as their headings. The parser adds the cells that a
+// row lacks: of a heading of 2,000 columns and 4,000 rows of one, it would make 8 million.
+func fillsTables(source string) bool {
+	columns, rows := 0, 0
+	for line := range strings.Lines(source) {
+		columns = max(columns, strings.Count(line, "|"))
+		rows++
+	}
+	return columns*rows <= len(source)
 }
 
 // Short is a text of which a page has many as HTML; a long one as it was written.

@@ -53,6 +53,21 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// A row of a table gets as many cells as its heading has: a text of 16 KiB would otherwise make a page of 80 MB.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	if got := string(markdown.HTML("a | b\n-|-\n1 | 2\n3")); strings.Count(got, "<td>") != 4 {
+		t.Error(got)
+	}
+	for _, size := range []int{1 << 10, 16 << 10} {
+		columns := size / 8
+		wide := strings.Repeat("a|", columns) + "\n" + strings.Repeat("-|", columns) + "\n" + strings.Repeat("|\n", 2*columns)
+		if got := len(markdown.HTML(wide)); got > 10*size {
+			t.Errorf("%d bytes of text became %d", len(wide), got)
+		}
+	}
+}
+
 // A page can have many short texts: what is long is not parsed.
 func TestShort(t *testing.T) {
 	t.Parallel()
