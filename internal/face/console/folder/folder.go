@@ -85,7 +85,15 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	if err != nil {
 		return nil, fault.Field(fault.Unparsable, field, "It is no zip, or not a whole one.")
 	}
-	return slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) }), nil
+	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
+	left := uint64(len(packed))
+	for _, entry := range entries {
+		if entry.CompressedSize64 > left { // some share their data: to read, or copy, it for each could take days, and all memory
+			return nil, fault.Field(fault.Unparsable, field, "It says that its files are larger than itself.")
+		}
+		left -= entry.CompressedSize64
+	}
+	return entries, nil
 }
 
 // Hidden reports whether a file is one of a tool's, which is not taken out of a zip.

@@ -3,6 +3,8 @@ package folder_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -56,6 +58,28 @@ func TestBackAndForth(t *testing.T) {
 	}
 }
 
+// overlapping is a zip with so many files, the data of which is the same 5,000 bytes: empty blocks of RFC 1951.
+func overlapping(tb testing.TB, files int) []byte {
+	tb.Helper()
+	blocks := strings.Repeat("\x00\x00\x00\xff\xff", 999) + "\x01\x00\x00\xff\xff"
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	w, err := archive.CreateRaw(&zip.FileHeader{Name: "a.exe", Method: zip.Deflate, CompressedSize64: uint64(len(blocks))})
+	if err == nil {
+		_, err = io.WriteString(w, blocks)
+	}
+	if err := errors.Join(err, archive.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	at, end := bytes.Index(packed.Bytes(), []byte("PK\x01\x02")), bytes.Index(packed.Bytes(), []byte("PK\x05\x06"))
+	directory := bytes.Repeat(packed.Bytes()[at:end], files)
+	last := slices.Clone(packed.Bytes()[end:])
+	binary.LittleEndian.PutUint16(last[8:], uint16(files))
+	binary.LittleEndian.PutUint16(last[10:], uint16(files))
+	binary.LittleEndian.PutUint32(last[12:], uint32(len(directory)))
+	return slices.Concat(packed.Bytes()[:at], directory, last)
+}
+
 func TestHostileZips(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{}
@@ -78,9 +102,13 @@ func TestHostileZips(t *testing.T) {
 		"a large file":        pack(t, map[string]string{"a.ts": strings.Repeat("x", plugin.MaxFileBytes+1)}, nil),
 		"large together":      pack(t, large, nil),
 		"only outside":        pack(t, map[string]string{"../a.ts": "", "/b.ts": "", `c:\d.ts`: "", "e/../../f.ts": ""}, nil),
+		"shared data":         overlapping(t, 10),
 		"a link":              pack(t, map[string]string{"a.ts": "/etc/passwd"}, func(h *zip.FileHeader) { h.SetMode(fs.ModeSymlink | 0o777) }),
 		"encrypted or torn":   pack(t, map[string]string{"a.ts": "x"}, nil)[10:],
 	} {
+		if _, err := folder.Trim(packed); name == "shared data" && err == nil {
+			t.Errorf("%s: trimmed", name)
+		}
 		if files, _, err := folder.Unpack(packed); err == nil || !fault.Is(err, fault.Of(err)[0].Kind) || fault.IsOurs(err) {
 			t.Errorf("%s: %d files, %v", name, len(files), err)
 		}
