@@ -23,7 +23,7 @@ const (
 	sessionIdle = 12 * time.Hour
 	// sessionNoted is how old the noted last use of a session may be.
 	sessionNoted = 5 * time.Minute
-	// maxSessions is how many sessions a user may have: the one used longest ago gives way.
+	// maxSessions is how many sessions of a user may begin with the same key, or with none: the one used longest ago gives way.
 	maxSessions = 100
 )
 
@@ -106,7 +106,7 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 	if len(d.UserAgent) > maxUserAgent {
 		d.UserAgent = strings.ToValidUTF8(d.UserAgent[:maxUserAgent], "") + "…"
 	}
-	old, err := superfluous(ctx, tx, d.UserID)
+	old, err := superfluous(ctx, tx, d.UserID, d.KeyID)
 	if err != nil {
 		return "", err
 	}

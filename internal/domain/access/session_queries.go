@@ -50,10 +50,12 @@ func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id FOR UPDATE`, keyID)
 }
 
-// superfluous are a user's sessions that give way to a new one, those that were used longest ago.
-func superfluous(ctx context.Context, tx *db.Tx, userID int64) ([]begun, error) {
-	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2`,
-		userID, maxSessions-1, maxSessions)
+// superfluous are a user's sessions that give way to a new one, those that were used longest ago: of those that began with the
+// same key; 0: with none. A key for little would otherwise end sessions that can do more.
+func superfluous(ctx context.Context, tx *db.Tx, userID, keyID int64) ([]begun, error) {
+	return db.All(ctx, tx, (*begun).fields, selectBegun+`
+		WHERE user_id = $1 AND COALESCE(key_id, 0) = $4 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2`,
+		userID, maxSessions-1, maxSessions, keyID)
 }
 
 // live selects the sessions of a user that are not over. One that was used at a time still to come, by a clock that was wrong,

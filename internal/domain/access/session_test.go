@@ -244,7 +244,7 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 		k := NewKeys(dbtest.Open(t, url))
 		userID, ids := withKeys(t, k, 0)
 		for range maxSessions {
-			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+			begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
 		}
 		start, begun := beginBeside(t, k, 1, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
 		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -261,7 +261,7 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 		if refused := <-begun; err != nil || !fault.Is(refused, fault.AuthenticationFailed) {
 			t.Errorf("%v, %v", err, refused)
 		}
-		if n, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1}); err != nil || n.Count != maxSessions {
+		if n, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1}); err != nil || n.Count != 0 {
 			t.Errorf("%d sessions, %v", n.Count, err)
 		}
 	})
@@ -365,6 +365,32 @@ func TestSessionsOfAUserAreLimited(t *testing.T) {
 		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1})
 		if err != nil || found.Count != maxSessions || holds(t, k, first) {
 			t.Errorf("%d sessions, %v", found.Count, err)
+		}
+	})
+}
+
+// Whoever has a key signs in with it as often as they like: that ends no session that it did not begin.
+func TestSessionsGiveWayToTheirKeyAlone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, ids := withKeys(t, k, 0, 0)
+		var others []string
+		for _, draft := range []SessionDraft{{Method: ByMail}, {Method: ByProvider}, {Method: ByKey, KeyID: ids[1]}} {
+			draft.UserID = userID
+			others = append(others, begin(t, k, draft))
+		}
+		first := begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
+		for range maxSessions {
+			begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
+		}
+		for i, other := range others {
+			if !holds(t, k, other) {
+				t.Errorf("session %d has ended", i)
+			}
+		}
+		if holds(t, k, first) {
+			t.Error("the first one of the key has not ended")
 		}
 	})
 }
