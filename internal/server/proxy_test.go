@@ -18,6 +18,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A base url that is https without a trusted proxy is told when the server starts.
@@ -36,6 +37,24 @@ func TestNoTrustedProxyIsTold(t *testing.T) {
 			t.Errorf("%+v: told %v", c.cfg, got)
 		}
 	}
+}
+
+// The activity has the address of the browser in which something was done, not that of the proxy or of the server, which asks
+// itself.
+func TestAddressesOfBrowsers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, database string) {
+		s := start(t, config.Config{Database: database, ActivityAddresses: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		v := visit(t, s, s.key)
+		for _, from := range []string{"203.0.113.9", "2001:db8::9"} {
+			form := url.Values{"do": {"set"}, "name": {"of " + from}, "was.name": {"My organization"}}
+			v.want(200, "of "+from, v.send(http.MethodPost, "/console/@current/settings", form.Encode(), "Sec-Fetch-Site", "same-origin", "X-Forwarded-For", from))
+			all := must[client.Page[client.AuditEntry]](t)(s.ListAudit(t.Context(), client.AuditFilter{Scope: "Organization"}, client.Range{Limit: 1}))
+			if got := all.Results[0].Address; got != from {
+				t.Errorf("got %q, want %s", got, from)
+			}
+		}
+	})
 }
 
 // Each proxy that is documented says where a request comes from, whatever the client says, and waits for answers

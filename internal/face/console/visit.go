@@ -44,7 +44,7 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	}
 	inflight.From(r.Context()).Of(identity.UserID)
 	asked, err := client.New("http://foyer.invalid", "", client.WithHTTPClient(&http.Client{Transport: wire.Inside{
-		Handler: c.api, RequestID: c.RequestID(w),
+		Handler: c.api, RequestID: c.RequestID(w), Address: c.Address(r),
 		Context: func(ctx context.Context) context.Context { return access.WithSession(ctx, session) },
 	}}))
 	if err != nil {

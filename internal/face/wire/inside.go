@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 )
 
@@ -11,6 +12,7 @@ import (
 type Inside struct {
 	Handler   http.Handler
 	RequestID string                                // "": none
+	Address   string                                // where what is asked for comes from; "": this machine
 	Context   func(context.Context) context.Context // that of a request, with whoever makes it
 }
 
@@ -20,7 +22,11 @@ func (i Inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i.RequestID != "" {
 		a.header["X-Request-Id"] = []string{i.RequestID}
 	}
-	i.Handler.ServeHTTP(a, r.Clone(i.Context(r.Context()))) // the handler notes in it what it finds
+	inner := r.Clone(i.Context(r.Context())) // the handler notes in it what it finds
+	if i.Address != "" {
+		inner.RemoteAddr = net.JoinHostPort(i.Address, "0")
+	}
+	i.Handler.ServeHTTP(a, inner)
 	return &http.Response{StatusCode: a.Status, Header: a.header, Body: io.NopCloser(&a.Body), Request: r}, nil
 }
 
