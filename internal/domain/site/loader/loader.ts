@@ -105,12 +105,16 @@ function add(element: string, { integrity }: App, how: object) {
 	document.querySelector("head")!.append(Object.assign(document.createElement(element), { crossOrigin: "", integrity, nonce }, how));
 }
 
-/** Runs an app's script. WebKit checks the sums of scripts, and none in modulepreload or import(). */
+/** Runs an app's script, and returns its module. WebKit checks the sums of scripts, and none in modulepreload or import(). */
 function load(run: Run) {
-	return new Promise((done, refuse) => {
+	return new Promise<any>((done, refuse) => {
 		run.refuse = refuse;
 		after(10).then(() => refuse("The bundle takes over 10 s."));
-		add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload: () => done((run.loaded = true)), onerror: () => refuse("The bundle is refused.") });
+		const onload = () => {
+			run.loaded = true;
+			import(run.app.url).then(done, refuse); // which waits for ever for a module that exports a function "then"
+		};
+		add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload, onerror: () => refuse("The bundle is refused.") });
 	});
 }
 
@@ -118,8 +122,7 @@ function load(run: Run) {
 async function start(run: Run) {
 	const { app, shown } = run;
 	try {
-		await load(run);
-		const { inject } = await import(app.url);
+		const { inject } = await load(run);
 		if (shown.state !== "loading") return; // stopped, or failed where import() does not tell
 		settle(run, typeof inject === "function" && inject({
 			config: app.config, posthog: own("posthog") || standIn(app),

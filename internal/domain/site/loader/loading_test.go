@@ -56,6 +56,7 @@ var tests = []struct {
 	{"SlowPage", testSlowPage},
 	{"NoBundle", testNoBundle},
 	{"Failures", testFailures},
+	{"Thenable", testThenable},
 	{"NoConsole", testNoConsole},
 	{"ChangedByte", testChangedByte},
 	{"Paths", testPaths},

@@ -146,6 +146,16 @@ func testFailures(t *testing.T, b *browser) {
 	}
 }
 
+// Browsers take a module that exports a function "then" for a promise, which may never settle: others run nevertheless.
+func testThenable(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "thenable", `export function then() { log.push("then") }`), f.logging(2, "last"))
+	got := b.open(t, f, page{before: "haste = 10", script: "await Promise.race([ready, new Promise((done) => wait(done, 20e3))])"})
+	want(t, "log", []string{"then", "last"}, got.Log)
+	want(t, "states", []string{"thenable failed", "last running"}, got.Foyer.states())
+	clean(t, got)
+}
+
 // What fails stops no other app, whatever the page has made of the console.
 func testNoConsole(t *testing.T, b *browser) {
 	f := newFoyer(t)
