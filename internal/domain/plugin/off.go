@@ -112,7 +112,10 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 	if number == 0 {
 		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
 	}
-	next, err := goTo(ctx, tx, o, number, "version")
+	next, err := findVersion(ctx, tx, p.ID, number)
+	if errors.Is(err, db.ErrNoRow) {
+		return ErrNoVersion
+	}
 	if err != nil {
 		return err
 	}
@@ -124,11 +127,10 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 		return err
 	}
 	before := *p
-	if to.manifest != nil {
-		p.PublicJobs = "" // which the version it leaves has set
-		describe(p, *to.manifest)
+	p.leave(to)
+	if next, err = s.makeCurrent(ctx, tx, c, p, o, current, to, Move{Version: patch.Of(strconv.FormatInt(number, 10))}); err != nil {
+		return err
 	}
-	p.Tag, p.ConfigSchema = next.Tag, next.Schema
 	return s.save(ctx, tx, c, before, p, activity.Upgraded, changedSource(current, next))
 }
 

@@ -249,6 +249,39 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 	})
 }
 
+// An app that leaves a version that is withdrawn for one that does not compile has the settings of that one's plugin.json, as
+// after an upgrade to it, though pages go on with the bundle and the settings of the version before: the next one that
+// compiles has them.
+func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(Draft{Name: patch.Of("app"), Type: patch.Of("source")})
+		schema := func(key string) string { return fmt.Sprintf(`[{"key":%q}]`, key) }
+		for _, v := range [][2]string{{"one", "1"}, {"two", "((("}, {"three", "3"}} {
+			edits := []Edit{
+				{Field: "source", Name: "plugin.json", Text: patch.Of(`{"config":` + schema(v[0]) + `}`)},
+				{Field: "source", Name: "site.ts", Text: patch.Of("export const a = " + v[1])},
+			}
+			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 3, Reason: patch.Of("leaks"), GoTo: 2}); err != nil {
+			r.Fatal(err)
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.ConfigSchema != schema("two") {
+			r.Errorf("the app has the settings %s, %v", got.ConfigSchema, err)
+		}
+		r.save(p.ID, "site.ts", patch.Of("export const a = 4"))
+		var all []string
+		for _, v := range r.versions(p.ID) {
+			all = append(all, v.Schema)
+		}
+		if want := []string{schema("one"), schema("one"), schema("three"), schema("two")}; !slices.Equal(all, want) {
+			r.Errorf("versions have the settings %s, want %s", all, want)
+		}
+	})
+}
+
 // What others see of a global app does not tell who switched it off, and they cannot.
 func TestOffBelongsToItsOrganization(t *testing.T) {
 	each(t, func(r rig) {

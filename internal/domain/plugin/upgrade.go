@@ -306,9 +306,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 		return Plugin{}, err
 	}
 	before := p
-	if to.manifest != nil {
-		p.ConfigSchema, p.PublicJobs = "", "" // which the version it leaves has set
-	}
+	p.leave(to)
 	if p, err = m.changed(p); err != nil {
 		return Plugin{}, err
 	}
@@ -332,6 +330,13 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	}
 	err = s.save(ctx, tx, c, before, &p, verb, beside...)
 	return p, err
+}
+
+// leave takes out of p what the version that it leaves for the target has set, and a manifest of the target sets.
+func (p *Plugin) leave(to target) {
+	if to.manifest != nil {
+		p.ConfigSchema, p.PublicJobs = "", ""
+	}
 }
 
 // changedSource is a change of version: of its files or, if they are the same, of its number.
