@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -99,6 +100,30 @@ func TestGuestByProvider(t *testing.T) {
 		v.want(200, "identity provider", v.get("/console/sessions"))
 		again := visit(t, s, "")
 		again.want(200, "overview", again.get("/console/session/oidc"))
+	})
+}
+
+// A browser that sends an answer twice shows what it got for the second, which has the cookies of the first.
+func TestGuestAnswersTwice(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, database string) {
+		s, p := withProvider(t, database)
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		inviteFrom(t, config.Config{Database: database}, s, "Umbrella", "eve@x.example")
+		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "eve@x.example"}})
+		v, second := visit(t, s, ""), visit(t, s, "")
+		open := v.get("/console/session/oidc")
+		here := must[*url.URL](t)(url.Parse(s.URL + "/console"))
+		form := formNamed.FindStringSubmatch(open.body)[1]
+		for _, tc := range []struct{ organization, do, want string }{
+			{"Umbrella", "decline", "You have declined the invitation."},
+			{"My organization", "accept", "You have accepted the invitation: you are in."},
+		} {
+			second.http.Jar.SetCookies(here, v.http.Jar.Cookies(here))
+			v.want(200, tc.want, v.answer(open, tc.organization, tc.do, "form", form))
+			second.want(200, tc.want, second.answer(open, tc.organization, tc.do, "form", form))
+		}
+		second.want(200, "eve@x.example", second.get("/console/profile"))
 	})
 }
 

@@ -49,7 +49,7 @@ type Console struct {
 	prefix  string // the base url's path, which browsers see before ours
 	secure  bool   // they come by https
 	forms   *dedup.Forms[next]
-	entered *dedup.Forms[signin.Entered]       // by links
+	entered *dedup.Forms[signin.Entered]       // by links, and as guests
 	changed *dedup.Forms[addresschange.Change] // likewise
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -167,26 +168,31 @@ func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 	return c.guestPage(w, r, err)
 }
 
+// answer does what the form says once, however often it is sent.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
-	sealed, id := c.guestOf(r), r.PostForm.Get("id")
-	switch r.PostForm.Get("do") {
-	case "accept":
-		names := invite.Names{FirstName: typedName(r.PostForm, "first_name"), LastName: typedName(r.PostForm, "last_name")}
-		session, err := c.SignIn.AcceptAsGuest(r.Context(), sealed, id, names, c.draft(w, r))
-		if err != nil {
-			return err
+	sealed, d := c.guestOf(r), c.draft(w, r)
+	in, err := c.entered.Do(r.Context(), sealed, r.PostForm.Get("form"), r.PostForm.Encode(), func(ctx context.Context) (signin.Entered, error) {
+		id := r.PostForm.Get("id")
+		switch r.PostForm.Get("do") {
+		case "accept":
+			names := invite.Names{FirstName: typedName(r.PostForm, "first_name"), LastName: typedName(r.PostForm, "last_name")}
+			session, err := c.SignIn.AcceptAsGuest(ctx, sealed, id, names, d)
+			return signin.Entered{Session: session}, err
+		case "decline":
+			return signin.Entered{}, c.SignIn.DeclineAsGuest(ctx, sealed, id, d)
 		}
-		c.setFlash(w, "You have accepted the invitation: you are in.")
-		return c.enter(w, r, signin.Entered{Session: session}, "")
-	case "decline":
-		if err := c.SignIn.DeclineAsGuest(r.Context(), sealed, id, c.draft(w, r)); err != nil {
-			return err
-		}
+		return signin.Entered{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
+	})
+	switch {
+	case err != nil:
+		return err
+	case in.Session == "":
 		c.setFlash(w, declined)
 		redirectTo(w, c.prefix+guestPath)
 		return nil
 	}
-	return fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
+	c.setFlash(w, "You have accepted the invitation: you are in.")
+	return c.enter(w, r, in, "")
 }
 
 // typedName is a name in a form; absent if it was not asked for.

@@ -181,29 +181,30 @@ func TestPagesWhenThingsGoWrong(t *testing.T) {
 }
 
 // A browser that sends a form twice shows what it got for the second, which must be the
-// key; nobody else gets it.
+// key, or that they have declined; nobody else gets it.
 func TestFormSentTwice(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newSite(t, d)
 		path := s.invited("ada@x.example")
+		declined := s.invited("eve@x.example")
 		to := wire.NewMux()
 		s.pages.Register(to)
-		send := func(method, body string) *httptest.ResponseRecorder {
+		send := func(method, path, body string) *httptest.ResponseRecorder {
 			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			w := httptest.NewRecorder()
 			to.ServeHTTP(w, r)
 			return w
 		}
-		form := regexp.MustCompile(`name="form" value="(\w{26})"`).FindStringSubmatch(send("GET", "").Body.String())
+		form := regexp.MustCompile(`name="form" value="(\w{26})"`).FindStringSubmatch(send("GET", path, "").Body.String())
 		if form == nil {
 			t.Fatal("the form has no name")
 		}
 		accept := "answer=accept&form=" + form[1]
 		pages := make(chan string, 5)
 		for range cap(pages) {
-			go func() { pages <- send("POST", accept).Body.String() }()
+			go func() { pages <- send("POST", path, accept).Body.String() }()
 		}
 		first := <-pages
 		for range cap(pages) - 1 {
@@ -211,9 +212,13 @@ func TestFormSentTwice(t *testing.T) {
 				t.Errorf("got %s, and %s", first, again)
 			}
 		}
-		s.want(send("POST", accept), 200, "Welcome to")
-		s.want(send("POST", "answer=accept&form="+strings.Repeat("A", 26)), 404, "This link does not work")
-		s.want(send("POST", "answer=accept"), 404, "This link does not work")
+		s.want(send("POST", path, accept), 200, "Welcome to")
+		s.want(send("POST", path, "answer=accept&form="+strings.Repeat("A", 26)), 404, "This link does not work")
+		s.want(send("POST", path, "answer=accept"), 404, "This link does not work")
+		for range 2 {
+			s.want(send("POST", declined, "answer=decline&form="+form[1]), 200, "You have not joined")
+		}
+		s.want(send("POST", declined, "answer=decline"), 404, "This link does not work")
 	})
 }
 

@@ -34,6 +34,7 @@ type Pages struct {
 	AcceptAsGuest func(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error)
 
 	accepted *dedup.Forms[joined]
+	declined *dedup.Forms[invite.Opened]
 }
 
 // Visitor is somebody who is signed in.
@@ -53,7 +54,7 @@ type joined struct {
 
 // Register adds the pages to a mux.
 func (p *Pages) Register(to *wire.Mux) {
-	p.accepted = dedup.New[joined](nil)
+	p.accepted, p.declined = dedup.New[joined](nil), dedup.New[invite.Opened](nil)
 	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
@@ -190,18 +191,21 @@ func (p *Pages) callerOf(v Visitor, d access.SessionDraft) access.Caller {
 }
 
 func (p *Pages) decline(r *http.Request, token string, d access.SessionDraft) (markup.Page, error) {
-	o, as, err := p.open(r)
-	switch {
-	case err != nil:
-	case as != nil && as.Guest == "":
-		err = p.Invites.DeclineMine(r.Context(), p.callerOf(*as, d), o.ID, token)
-	default:
-		_, err = p.Invites.Decline(r.Context(), token, p.Invites.Keys.By(d, 0))
-	}
-	if err != nil {
-		return markup.Page{}, failure{error: err, opened: o}
-	}
-	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), nil
+	o, err := p.declined.Do(r.Context(), token, r.PostForm.Get("form"), "", func(ctx context.Context) (invite.Opened, error) {
+		o, as, err := p.open(r.WithContext(ctx))
+		switch {
+		case err != nil:
+		case as != nil && as.Guest == "":
+			err = p.Invites.DeclineMine(ctx, p.callerOf(*as, d), o.ID, token)
+		default:
+			_, err = p.Invites.Decline(ctx, token, p.Invites.Keys.By(d, 0))
+		}
+		if err != nil {
+			return o, failure{error: err, opened: o}
+		}
+		return o, nil
+	})
+	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), err
 }
 
 // namesIn are the names in a form, which may hold anything: NUL, which no database
