@@ -210,7 +210,6 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 	}
 }
 
-// A diff that goes into a file can be applied: it is as it is, also at the ends of lines that Windows writes.
 // A folder that is more than an app is not read to its end, and nothing is asked of the server.
 func TestPushOfTooMuch(t *testing.T) {
 	t.Parallel()
@@ -232,6 +231,7 @@ func TestPushOfTooMuch(t *testing.T) {
 	}
 }
 
+// A diff that goes into a file can be applied: it is as it is, also at the ends of lines that Windows writes.
 func TestDiffKeepsTheEndsOfLines(t *testing.T) {
 	t.Parallel()
 	run := database(t)
