@@ -38,6 +38,35 @@ func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 	})
 }
 
+// A value that holds an app, and that pages do not get any more, can be taken away.
+func TestConsoleTakesAwayWhatHolds(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		for _, schema := range []string{`[{"key":"a","name":"Its A","type":"string","site":true,"secret":true}]`, `[{"key":"a","name":"Its A","type":"number"}]`} {
+			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+				PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
+				ConfigSchema: []byte(`[{"key":"a","type":"string","site":true}]`),
+			}))
+			site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop of " + itoa(app.ID))}))
+			must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: map[string]json.RawMessage{"a": []byte(`"x"`)}}}))
+			must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(schema)}))
+			v := visit(t, s, s.key)
+			page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
+			held := v.get(page)
+			v.want(200, "Its A</label>", held)
+			v.want(200, `<span class="fault" id="fault-config.a">`, held)
+			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, app.ID, client.PlacementPatch{Enabled: new(false)}))
+			refused := v.post(page, v.get(page).fill(t, "save", "enabled", "on")...) // what is off is not held
+			v.want(400, `<span class="fault" id="fault-config.a">`, refused)
+			saved := v.post(page, refused.fill(t, "save", "config.a", "")...)
+			v.want(200, "Banner runs version 2 on Shop of "+itoa(app.ID)+" now.", saved)
+			if strings.Contains(saved.body, "Its A</label>") {
+				t.Error("a value is asked for that no page gets")
+			}
+		}
+	})
+}
+
 // A value that is typed as the version is chosen, which lacks its field, is not lost unseen.
 func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	t.Parallel()

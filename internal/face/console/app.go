@@ -42,7 +42,7 @@ type pair struct{ Name, Value string }
 // ValuesOf are those that pages get of a placement, in the schema's order.
 func (p App) ValuesOf(placed client.SitePlacement) []pair {
 	var all []pair
-	for _, s := range settings(p.ConfigSchema, placed.Values) {
+	for _, s := range settings(p.ConfigSchema, placed.Values, nil) {
 		if value := s.Shown(); s.Key != "" && value != "" {
 			all = append(all, pair{s.Title(), value})
 		}

@@ -129,9 +129,29 @@ func (v *visit) placing() (Placed, error) {
 	p.Versions = slices.DeleteFunc(p.Versions, func(v client.Version) bool {
 		return v.Withdrawn != nil && strconv.FormatInt(v.Version, 10) != p.PinnedTo()
 	})
-	p.Values = settings(p.schema, p.Config)
+	p.Values = settings(p.schema, p.Config, v.unwanted(p))
 	p.blame()
 	return p, err
+}
+
+// unwanted are the keys of values that hold the app or have a form refused, or that the form takes away. The field of one may
+// be none that pages get: the app had it so before.
+func (v *visit) unwanted(p Placed) map[string]bool {
+	keys := map[string]bool{}
+	if p.Held != nil {
+		for key := range readHeld(*p.Held).Faults {
+			keys[key] = true
+		}
+	}
+	for _, f := range p.Faults {
+		keys[strings.TrimPrefix(f.Attr, "config.")] = true
+	}
+	for _, f := range fieldsOf(v.request.PostForm) {
+		if strings.TrimSpace(f.Value) == "" {
+			keys[strings.TrimPrefix(f.Name, "config.")] = true
+		}
+	}
+	return keys
 }
 
 // Current is the version that the app is at; 0: it has none.

@@ -64,17 +64,23 @@ func asTyped(value json.RawMessage) string {
 	return string(value)
 }
 
-// settings are the fields of a schema whose values a page gets.
-func settings(schema, config json.RawMessage) []setting {
+// settings are the fields of a schema whose values a page gets, and of the others those that have one which is to be
+// taken away.
+func settings(schema, config json.RawMessage, unwanted map[string]bool) []setting {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given) // without values there are none
-	fills := map[string]plugin.SchemaField{}
+	fields, asked := plugin.SchemaFields(string(schema)), map[string]plugin.SchemaField{}
+	for _, f := range fields {
+		if unwanted[f.Key] && given[f.Key] != nil {
+			asked[f.Key] = f
+		}
+	}
 	for _, f := range site.Fields(string(schema)) {
-		fills[f.Key] = f
+		asked[f.Key] = f
 	}
 	var all []setting
-	for _, f := range plugin.SchemaFields(string(schema)) {
-		first, ok := fills[f.Key]
+	for _, f := range fields {
+		first, ok := asked[f.Key]
 		switch {
 		case f.Key == "" && f.Heading() != "":
 			all = append(all, setting{SchemaField: f})
@@ -83,7 +89,7 @@ func settings(schema, config json.RawMessage) []setting {
 		case ok:
 			all = append(all, setting{first, asTyped(given[f.Key]), given[f.Key]})
 		}
-		delete(fills, f.Key)
+		delete(asked, f.Key)
 	}
 	return all
 }
