@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -299,5 +300,37 @@ func writeFile(t *testing.T, file, text string) {
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What cannot be reviewed is not upgraded, also by a shell that goes on after an error.
+func TestCookbookUpgradesNothingUnseen(t *testing.T) {
+	t.Parallel()
+	var upgrades atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			upgrades.Add(1)
+			fmt.Fprint(w, `{"id":7,"name":"Chat"}`)
+		case strings.HasSuffix(r.URL.Path, "/upgrade"):
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprint(w, `{"errors":[{"type":"server_error","code":"upstream_unavailable","detail":"It does not answer.","attr":null}]}`)
+		default:
+			fmt.Fprint(w, `{"count":1,"next":null,"previous":null,"results":[{"id":7,"name":"Chat"}]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	shared, recipes := readCookbook(t)
+	at := slices.IndexFunc(recipes, func(r recipe) bool { return strings.HasPrefix(r.heading, "Upgrade what has updates") })
+	for way, block := range map[string]string{
+		"curl":  strings.ReplaceAll(shared["curl"], "export FOYER_URL=http://127.0.0.1:8000 FOYER_KEY=foy_…\n", "") + recipes[at].blocks["curl"],
+		"foyer": recipes[at].blocks["foyer"],
+	} {
+		command := exec.CommandContext(t.Context(), "sh", "-c", block)
+		command.Dir, command.Stdin = t.TempDir(), strings.NewReader("y\n")
+		command.Env = []string{"PATH=" + binary + string(filepath.ListSeparator) + os.Getenv("PATH"), "FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}
+		if out, err := command.CombinedOutput(); err != nil || upgrades.Swap(0) != 0 || len(out) == 0 || bytes.Contains(out, []byte("Upgrade app")) {
+			t.Errorf("%s: %v, %s", way, err, out)
+		}
 	}
 }
