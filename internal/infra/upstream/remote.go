@@ -15,6 +15,8 @@ import (
 // has room for 2,704 bytes.
 const maxURLBytes = 2048
 
+var errMalformed = badURL("The url is not well-formed: its port must be a number, and in a name or password % is written %25, / is %2F and # is %23.")
+
 var errLongURL = badURL("The url must be at most 2048 characters long once it is escaped (as in %C3%A4).")
 
 // Remote is where an app comes from: a git url, with whatever is secret in it
@@ -37,8 +39,12 @@ func Parse(raw string) (Remote, error) {
 	if len(raw) > maxURLBytes {
 		return Remote{}, errLongURL
 	}
-	u, err := url.Parse(strings.TrimSpace(raw))
+	raw = strings.TrimSpace(raw)
+	u, err := url.Parse(raw)
+	scheme, _, _ := strings.Cut(strings.ToLower(raw), "://")
 	switch {
+	case err != nil && (scheme == "http" || scheme == "https"): // whose text would show a part of the password
+		return Remote{}, errMalformed
 	case err != nil || u.Scheme != "http" && u.Scheme != "https":
 		return Remote{}, badURL("The url must start with https:// or http://.")
 	case u.Hostname() == "" || u.Opaque != "":

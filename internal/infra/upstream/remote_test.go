@@ -114,6 +114,20 @@ func TestParseTellsTheScheme(t *testing.T) {
 	}
 }
 
+// A password that is not escaped is told as that, and not shown.
+func TestParseTellsWhatIsNotEscaped(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		"https://joe:sec%ret@example.org/a", "https://joe:sec/ret@example.org/a", "https://joe:sec#ret@example.org/a", " HTTP://joe:sec ret@example.org/a",
+		"https://example.org:port/a",
+	} {
+		_, err := upstream.Parse(raw)
+		if err == nil || !strings.HasPrefix(err.Error(), "url: The url is not well-formed: ") || strings.Contains(err.Error(), "sec") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"https://joe:secret@example.org/a.git/?q=1", "http://[::1%25x]:80/%2e%2e/", "https://EXAMPLE.org./.git/.git", "a:b@c", "https://@/",
