@@ -253,13 +253,17 @@ func TestChoices(t *testing.T) {
 func TestManyChoices(t *testing.T) {
 	t.Parallel()
 	s := newSchema(`[{"key": "n", "type": "choice", "choices": [` + strings.Repeat(`"a",`, 50_000) + `"b"]}]`)
-	began := time.Now()
-	for value, want := range map[string]string{`"b"`: "", `"` + strings.Repeat("x", 60_000) + `"`: "config.n choice"} {
-		if faults := s.faults(values{"n": json.RawMessage(value)}, true); blames(faults.Err()) != want {
-			t.Errorf("%.10s: %v", value, faults)
+	took := time.Hour // the fastest of some, on a machine that does other things
+	for range 5 {
+		began := time.Now()
+		for value, want := range map[string]string{`"b"`: "", `"` + strings.Repeat("x", 60_000) + `"`: "config.n choice"} {
+			if faults := s.faults(values{"n": json.RawMessage(value)}, true); blames(faults.Err()) != want {
+				t.Errorf("%.10s: %v", value, faults)
+			}
 		}
+		took = min(took, time.Since(began))
 	}
-	if took := time.Since(began); took > time.Second {
+	if took > time.Second {
 		t.Errorf("it took %v", took)
 	}
 }
