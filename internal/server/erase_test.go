@@ -231,7 +231,8 @@ func fillBackground(t *testing.T, d *db.DB, organizationID string) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		for _, query := range []string{
-			`INSERT INTO key_uses (key_id, organization_id, last_used_at) SELECT MIN(id), CAST($1 AS TEXT), CAST($2 AS TIMESTAMPTZ) FROM keys`,
+			`INSERT INTO key_uses (key_id, organization_id, last_used_at) SELECT MIN(id), CAST($1 AS TEXT), CAST($2 AS TIMESTAMPTZ) FROM keys
+				WHERE TRUE ON CONFLICT DO NOTHING`, // the server may have noted that use itself
 			`INSERT INTO signin_failures (user_id, organization_id, since, others) SELECT MIN(id), CAST($1 AS TEXT), CAST($2 AS TIMESTAMPTZ), 1 FROM users`,
 			`INSERT INTO event_traces (organization_id, request_id, parent, created_at) VALUES ($1, 'r', 'p', $2)`,
 			`INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at)
