@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -116,16 +118,17 @@ func crash(ts *testscript.TestScript, _ bool, args []string) { find(ts, args[0])
 
 // sql STATEMENT changes the database behind foyer's back.
 func sql(ts *testscript.TestScript, _ bool, args []string) {
-	address := ts.Getenv("FOYER_DATABASE")
-	if address == "" {
-		address = "sqlite:" + ts.Getenv("FOYER_DATA_DIR") + "/foyer.db"
+	ts.Check(execute(ts.Getenv("FOYER_DATABASE"), ts.Getenv("FOYER_DATA_DIR"), args[0]))
+}
+
+// execute changes a database behind foyer's back: that of an address or, without one, that in a folder.
+func execute(address, dir, statement string) error {
+	d, err := db.Open(context.Background(), cmp.Or(address, "sqlite:"+filepath.Join(dir, "foyer.db")))
+	if err != nil {
+		return err
 	}
-	d, err := db.Open(context.Background(), address)
-	ts.Check(err)
-	ts.Check(d.InTx(context.Background(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(context.Background(), tx, args[0])
-	}))
-	ts.Check(d.Close())
+	err = d.InTx(context.Background(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, statement) })
+	return errors.Join(err, d.Close())
 }
 
 // exits CODE PROGRAM [arg...] runs a program that must exit with CODE.
