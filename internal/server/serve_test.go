@@ -18,7 +18,7 @@ import (
 
 // served is a handler that is served as in production.
 type served struct {
-	address string
+	connect func() (net.Conn, error)
 	log     bytes.Buffer
 	stop    func() // and wait
 }
@@ -29,9 +29,40 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, ln, h, func() (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(t.Context(), "tcp", ln.Addr().String())
+	})
+}
+
+// pipes are a listener whose connections are in memory, for a bubble of synctest.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, open := <-p; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+func (p pipes) connect() (net.Conn, error) {
+	here, there := net.Pipe()
+	p <- there
+	return here, nil
+}
+
+// serveOn is serve with a listener, and with what connects to it.
+func serveOn(t *testing.T, ln net.Listener, h http.HandlerFunc, connect func() (net.Conn, error)) *served {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	s := &served{address: ln.Addr().String()}
+	s := &served{connect: connect}
 	go func() {
 		stopped <- Server{Log: slog.New(slog.NewJSONHandler(&s.log, nil)), Leave: time.Second}.serve(ctx, ln, h)
 	}()
@@ -49,12 +80,12 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 // dial connects, and sends a text.
 func (s *served) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.address)
+	c, err := s.connect()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(c, text) // a long head is refused before its end
@@ -103,14 +134,19 @@ func TestDisconnect(t *testing.T) {
 // half of their next request.
 func TestStop(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testStop) // so that what is to come in the second that it goes on comes in it
+}
+
+func testStop(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	ln := make(pipes)
+	s := serveOn(t, ln, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			close(began)
 			<-finish
 		}
 		fmt.Fprint(w, r.URL.Path)
-	})
+	}, ln.connect)
 	wantBody := func(r *bufio.Reader, want string) {
 		t.Helper()
 		got, err := http.ReadResponse(r, nil)
