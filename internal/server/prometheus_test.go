@@ -176,11 +176,11 @@ func dashboard(t *testing.T) map[string]string {
 
 type scraper struct{ url string }
 
-// startPrometheus starts one that scrapes a server every 200 ms.
+// startPrometheus starts one that scrapes a server every 2 s, the time that a scrape may take.
 func startPrometheus(t *testing.T, target string) scraper {
 	t.Helper()
 	dir := t.TempDir()
-	settings := fmt.Sprintf("global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: foyer, static_configs: [{targets: [%q]}]}]\n", target)
+	settings := fmt.Sprintf("global: {scrape_interval: 2s}\nscrape_configs: [{job_name: foyer, static_configs: [{targets: [%q]}]}]\n", target)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
