@@ -65,7 +65,7 @@ func startNginx(t *testing.T, text string) (url, socket, dir string) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	until(t, 30*time.Second, func() bool {
+	until(t, func() bool {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			conn.Close()
@@ -92,7 +92,7 @@ func TestProxyLogsNoTokens(t *testing.T) {
 			t.Errorf("%s: %d", path, got.status)
 		}
 	}
-	until(t, 30*time.Second, func() bool { // it writes after it has answered
+	until(t, func() bool { // it writes after it has answered
 		browse(t, http.MethodGet, url+"/the-end", nil)
 		return strings.Contains(string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, "access.log")))), "/the-end")
 	})
@@ -171,7 +171,7 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 		}
 		still.sees(t, "", "ready: still")
 	})
-	until(t, time.Minute, func() bool {
+	until(t, func() bool {
 		got := still.manifest(t, nil)
 		if got.status != http.StatusOK || !strings.Contains(got.body, `"apps":[{`) {
 			t.Fatalf("after the server has stopped: %+v", got)

@@ -82,7 +82,7 @@ func TestListsReadIndexes(t *testing.T) {
 func readBy(t *testing.T, spans chan span, last string) map[string]string {
 	t.Helper()
 	statements, requests := map[string]string{}, map[string]string{} // by trace
-	for late := time.After(time.Minute); ; {
+	for late := time.After(patience); ; {
 		select {
 		case got := <-spans:
 			for _, a := range got.Attributes {

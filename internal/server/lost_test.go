@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"foyer/internal/config"
 	"foyer/internal/infra/db"
@@ -37,12 +36,7 @@ func TestRemovedDatabase(t *testing.T) {
 		t.Errorf("ready: %+v", got)
 	}
 	const line = `"level":"ERROR","msg":"the database is lost"`
-	deadline := time.Now().Add(10 * time.Second)
-	for tick := time.Tick(20 * time.Millisecond); !strings.Contains(s.log.String(), line); <-tick {
-		if time.Now().After(deadline) {
-			t.Fatal("the log does not tell")
-		}
-	}
+	until(t, func() bool { return strings.Contains(s.log.String(), line) })
 	if runtime.GOOS == "linux" {
 		rescue(t, dir)
 	}

@@ -110,7 +110,7 @@ func (s *shop) says(t *testing.T, want ...string) {
 			if got != want {
 				t.Errorf("the page says %q, want %q", got, want)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("the page does not say %q", want)
 		}
 	}
@@ -132,7 +132,7 @@ func logging(name string) string {
 // newTab is a tab of a browser that is started for the test.
 func newTab(t *testing.T) context.Context {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	tab, closeTab := chromedp.NewContext(allocator)
@@ -235,7 +235,7 @@ func (s *shop) on(t *testing.T, set func(bool) error, on bool) {
 	if err := set(on); err != nil {
 		t.Fatal(err)
 	}
-	until(t, 10*time.Second, func() bool {
+	until(t, func() bool {
 		return on != strings.Contains(browse(t, http.MethodGet, s.URL+"/sites/"+s.site.Token+"/manifest.json", nil).body, `"apps":[]`)
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -96,7 +95,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	}
 	at, _, _ := startNginx(t, strings.NewReplacer("/var/log/nginx/foyer.log", "access.log", "listen 443", "listen ADDRESS", "/etc/ssl/foyer.", files,
 		"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://")).Replace(documentedNginx(t, "operating.md", "map")))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	events := strings.Replace(at, "http", "https", 1) + "/api/organizations/@current/events"
 	r := must[*http.Request](t)(http.NewRequestWithContext(ctx, http.MethodGet, events, nil))

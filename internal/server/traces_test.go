@@ -89,7 +89,7 @@ func TestTraces(t *testing.T) {
 			t.Fatal(resp, err)
 		}
 		resp.Body.Close()
-		late := time.After(30 * time.Second)
+		late := time.After(patience)
 		var parent string
 		select {
 		case parent = <-told:
@@ -136,7 +136,7 @@ func TestTraceInTheLog(t *testing.T) {
 	if _, err := s.GetApp(t.Context(), 1<<40); err == nil {
 		t.Fatal("an app that is not there")
 	}
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(patience); ; {
 		select {
 		case got := <-spans:
 			if strings.HasPrefix(got.Name, "GET /api/organizations/{organization_id}/pipeline_frontend_apps/{id}") {
@@ -165,7 +165,7 @@ func TestWaitingMakesNoSpans(t *testing.T) {
 		after, more = found.Next, len(found.Results) > 0
 	}
 	statements := map[string]int{} // by trace
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(patience); ; {
 		select {
 		case got := <-spans:
 			if got.Kind == trace.Client {

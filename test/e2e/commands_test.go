@@ -73,7 +73,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 		ts.Setenv("URL", base)
 		ts.Setenv("URL_"+name, base)
-		awaitStatus(ts, http.StatusOK, patience, func() (*http.Request, error) {
+		awaitStatus(ts, http.StatusOK, func() (*http.Request, error) {
 			return http.NewRequest(http.MethodGet, base+"/readyz", nil)
 		})
 	}
@@ -172,38 +172,34 @@ func request(ts *testscript.TestScript, method, path string, body ...string) (*h
 	return r, nil
 }
 
-// until DURATION METHOD PATH STATUS calls until it gets STATUS, at most as long.
+// until METHOD PATH STATUS calls until it gets STATUS.
 func until(ts *testscript.TestScript, _ bool, args []string) {
-	limit, err := time.ParseDuration(args[0])
+	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
-	status, err := strconv.Atoi(args[3])
-	ts.Check(err)
-	awaitStatus(ts, status, limit, func() (*http.Request, error) { return request(ts, args[1], args[2]) })
+	awaitStatus(ts, status, func() (*http.Request, error) { return request(ts, args[0], args[1]) })
 }
 
-// shows DURATION PATH TEXT reads until the answer has TEXT, at most as long.
+// shows PATH TEXT reads until the answer has TEXT.
 func shows(ts *testscript.TestScript, _ bool, args []string) {
-	limit, err := time.ParseDuration(args[0])
-	ts.Check(err)
-	for deadline := time.Now().Add(limit); ; pause() {
-		r, err := request(ts, http.MethodGet, args[1])
+	for deadline := time.Now().Add(patience); ; pause() {
+		r, err := request(ts, http.MethodGet, args[0])
 		ts.Check(err)
 		response, err := http.DefaultClient.Do(r)
 		ts.Check(err)
 		body, err := io.ReadAll(response.Body)
 		ts.Check(err)
 		response.Body.Close()
-		if strings.Contains(string(body), args[2]) {
+		if strings.Contains(string(body), args[1]) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%s: still no %q: %s", args[1], args[2], body)
+			ts.Fatalf("%s: still no %q: %s", args[0], args[1], body)
 		}
 	}
 }
 
-func awaitStatus(ts *testscript.TestScript, status int, limit time.Duration, make func() (*http.Request, error)) {
-	for deadline := time.Now().Add(limit); ; pause() {
+func awaitStatus(ts *testscript.TestScript, status int, make func() (*http.Request, error)) {
+	for deadline := time.Now().Add(patience); ; pause() {
 		r, err := make()
 		ts.Check(err)
 		response, err := http.DefaultClient.Do(r)

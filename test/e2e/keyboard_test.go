@@ -41,7 +41,7 @@ func (k keyboard) press(keys string) {
 func (k keyboard) at() string {
 	k.Helper()
 	var found []string
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); pause() {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause() {
 		var err error
 		if found, err = chromedp.Run(k.tab, chromedp.Evaluate[[]string](focus)); err != nil {
 			k.Fatal(err)

@@ -17,13 +17,13 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to look at it")
 
-// browser is a headless Chromium, for a minute.
-func browser(t *testing.T) context.Context { return browserFor(t, time.Minute) }
+// browser is a headless Chromium, for as long as a test with one may take on a machine that is busy.
+func browser(t *testing.T) context.Context { return browserFor(t, 5*time.Minute) }
 
 func browserFor(t *testing.T, long time.Duration, flags ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(420, 900),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(420, 900), chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
 	options = append(options, flags...)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)

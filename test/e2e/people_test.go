@@ -5,7 +5,6 @@ import (
 	"net"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -24,7 +23,7 @@ func TestGuestInABrowser(t *testing.T) {
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"ada@example.org","first_name":"Ada"}`, 201)
 	link := func(n int, to, path string) string {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		all, err := smtp.Wait(ctx, n)
 		if err != nil {

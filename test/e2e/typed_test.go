@@ -22,7 +22,7 @@ func TestTypedTextIsKept(t *testing.T) {
 	s["LISTEN"] = freeAddress(t)
 	s["BASE_URL"] = "http://" + s["LISTEN"]
 	i := launch(t, s)
-	ctx := browserFor(t, time.Minute, chromedp.Flag("disable-features", "BackForwardCache")) // not all browsers keep pages whole
+	ctx := browserFor(t, 5*time.Minute, chromedp.Flag("disable-features", "BackForwardCache")) // not all browsers keep pages whole
 	has := func(when, id, want string) {
 		t.Helper()
 		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`document.getElementById("`+id+`")?.value === "`+want+`"`)); err != nil {
@@ -63,7 +63,7 @@ func TestChoicesAreNotKept(t *testing.T) {
 	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1","lib.ts":"","old.ts":""}}`, 201)
 	i.call(key, "POST", "/sites", `{"name":"Shop"}`, 201)
 	i.call(key, "POST", "/sites/1/apps", `{"app_id":1}`, 201)
-	ctx := browserFor(t, time.Minute, chromedp.Flag("disable-features", "BackForwardCache")) // not all browsers keep pages whole
+	ctx := browserFor(t, 5*time.Minute, chromedp.Flag("disable-features", "BackForwardCache")) // not all browsers keep pages whole
 	look(ctx, t, "choices", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
 	look(ctx, t, "choices", "My organization", fill("key", key), press("Sign in"))
 
