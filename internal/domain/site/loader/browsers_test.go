@@ -251,14 +251,15 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // shell is a page: what it watches, the loader, and what it does. ahead moves its clock,
-// haste lets its time pass faster, and waits is how many milliseconds were waited for.
+// haste is how fast its time passes, slowly so that no app loses its place on a busy machine,
+// and waits is how many milliseconds were waited for.
 const shell = `<!doctype html>
 <title>A page</title>
 <link rel="icon" href="/favicon.ico">
 <body>
 <script nonce="once">
 	const log = [], seen = [], violations = [], waits = [], id = new URLSearchParams(location.search).get("page"), now = Date.now, wait = setTimeout
-	let ahead = 0, haste = 1
+	let ahead = 0, haste = 0.1
 	Date.now = () => now() + ahead
 	setTimeout = (f, ms) => (waits.push(ms), wait(f, ms / haste))
 	addEventListener("error", (e) => {
@@ -269,6 +270,11 @@ const shell = `<!doctype html>
 	addEventListener("securitypolicyviolation", (e) => violations.push(e.violatedDirective + " " + e.blockedURI))
 	const ready = new Promise((done) => addEventListener("foyer:ready", done))
 	const pause = () => new Promise((done) => wait(done, 5))
+	const hurry = async (faster, times) => { // through so many waits
+		haste = faster
+		await until(() => waits.length === times)
+		haste = 0.1
+	}
 	const until = async (what) => {
 		for (const start = now(); !what(); await pause()) {
 			if (now() - start > 60e3) throw new Error(what + " never came; " + log + JSON.stringify(window.foyer) + document.visibilityState)

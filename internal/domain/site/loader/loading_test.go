@@ -161,7 +161,7 @@ func testNoAnswer(t *testing.T, b *browser) {
 	f.publish(1, f.logging(1, "one"))
 	want(t, "log", []string{"one"}, b.open(t, f, page{script: "await ready"}).Log)
 	f.answer(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	got := b.open(t, f, page{before: "haste = 20", script: "await ready"})
+	got := b.open(t, f, page{before: "hurry(20, 1)", script: "await ready"})
 	want(t, "log", []string{"one"}, got.Log)
 	clean(t, got)
 }

@@ -48,19 +48,19 @@ func testPromises(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1,
 		f.app(1, "rejects", `export const inject = () => Promise.reject(new Error("no luck"))`),
-		f.app(2, "slow", `export const inject = () => new Promise((done) => { window.settle = done })`),
-		f.logging(3, "three"),
+		f.logging(2, "two"),
+		f.app(3, "slow", `export const inject = () => new Promise((done) => { window.settle = done; haste = 10 })`),
 	)
-	got := b.open(t, f, page{before: "haste = 10", script: `
+	got := b.open(t, f, page{script: `
 		await ready
-		const { state, error } = foyer.apps[1]
+		const { state, error } = foyer.apps[2]
 		settle()
-		await until(() => foyer.apps[1].state !== "failed")
+		await until(() => foyer.apps[2].state !== "failed")
 		return state + " " + error`})
 	want(t, "slow app", any("failed inject takes over 10 s."), got.Value)
-	want(t, "states", []string{"rejects failed", "slow running", "three running"}, got.Foyer.states())
+	want(t, "states", []string{"rejects failed", "two running", "slow running"}, got.Foyer.states())
 	want(t, "error", "no luck", got.Foyer.Apps[0].Error)
-	want(t, "error", "", got.Foyer.Apps[1].Error)
+	want(t, "error", "", got.Foyer.Apps[2].Error)
 	clean(t, got)
 }
 

@@ -50,7 +50,7 @@ func testOrder(t *testing.T, b *browser) {
 		release()
 	}()
 	f.publish(1, one, two, three)
-	got := b.open(t, f, page{before: "haste = 0.1", script: "await ready"}) // so that "one" does not lose its place on a slow machine
+	got := b.open(t, f, page{script: "await ready"})
 	want(t, "log", []string{"one", "two", "three"}, got.Log)
 	clean(t, got)
 }
@@ -62,6 +62,7 @@ func testSlowBundle(t *testing.T, b *browser) {
 	release := f.hold(one)
 	f.publish(1, one, f.logging(2, "two"), f.logging(3, "three"))
 	got := b.open(t, f, page{
+		before: "haste = 0.2", // the others have come by then
 		script: `await until(() => log.length === 2)
 			const before = foyer.apps.map((app) => app.state).join()
 			await server("release")
@@ -83,7 +84,8 @@ func testSlowPage(t *testing.T, b *browser) {
 	f.publish(1, one, f.logging(2, "two"))
 	parsing := make(chan struct{})
 	got := b.open(t, f, page{
-		before: `(async () => {
+		before: `haste = 1;
+			(async () => {
 			await until(() => window.foyer && foyer.apps.length)
 			haste = 1e-3 // a second that begins now takes a quarter of an hour
 			await server("parsed")
@@ -107,7 +109,7 @@ func testNoBundle(t *testing.T, b *browser) {
 	release := f.hold(one)
 	f.publish(1, one, f.logging(2, "two"))
 	got := b.open(t, f, page{
-		before: "haste = 10",
+		before: "hurry(10, 3)",
 		script: `await ready; await server("release"); await import(foyer.apps[0].state === "failed" && "` + one.URL + `")`,
 		do:     map[string]func(){"release": release},
 	})
