@@ -33,7 +33,7 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 		for i := range 120 {
 			s := []invite.Service{r.invites, other}[i%2]
 			all.Go(func() {
-				if err := disturb(r, s, drafts, i/2); err != nil && !fault.Is(err, fault.NotFound) {
+				if err := again(func() error { return disturb(r, s, drafts, i/2) }); err != nil && !fault.Is(err, fault.NotFound) {
 					r.Error(err)
 				}
 			})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
@@ -174,6 +175,15 @@ func (r *rig) await(so func() bool) {
 			r.Fatal("still not as wanted")
 		}
 	}
+}
+
+// again does something once more as long as the database had no room for it: many at once may have to wait too long.
+func again(do func() error) error {
+	err := do()
+	for fault.Is(err, fault.Unavailable) {
+		err = do()
+	}
+	return err
 }
 
 // accepted is an invite that somebody has accepted.
