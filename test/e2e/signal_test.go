@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,12 +12,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"foyer/internal/domain/access"
 )
 
 // A terminal that is closed stops a server as a service manager does, also where its shell sends the signal, and then the kernel.
 func TestHangup(t *testing.T) {
 	t.Parallel()
-	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), nil, io.Discard)
+	key := access.NewKey()
+	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0", "FOYER_BOOTSTRAP_KEY=" + key}, t.TempDir(), nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +32,7 @@ func TestHangup(t *testing.T) {
 	ready := func() bool {
 		res, err := http.Get(url + "/readyz")
 		if err != nil {
-			t.Fatal(err)
+			return false
 		}
 		res.Body.Close()
 		return res.StatusCode == http.StatusOK
@@ -35,6 +40,7 @@ func TestHangup(t *testing.T) {
 	for !ready() {
 		pause()
 	}
+	conn := unfinishedRequest(t, url, key) // it stops no sooner than that ends
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +50,27 @@ func TestHangup(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	conn.Close()
 	if err := p.awaitEnd(); err != nil || !strings.Contains(p.said(), `"stopped"`) {
 		t.Errorf("%v\n%s", err, p.said())
 	}
+}
+
+// unfinishedRequest sends a request without its body, which the server has begun to read.
+func unfinishedRequest(t *testing.T, url, key string) net.Conn {
+	t.Helper()
+	address := strings.TrimPrefix(url, "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "POST /api/organizations/@current/sites HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: 2\r\nExpect: 100-continue\r\n\r\n", address, key)
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return conn
 }
 
 // Whoever reads the log may go: the server goes on.
