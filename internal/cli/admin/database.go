@@ -75,6 +75,7 @@ func (c Restore) Run(ctx context.Context, settings config.Config, out *terminal.
 	return out.Say(map[string]string{"file": c.File, "database": settings.DatabasePath()},
 		`Restored %s to %s.
 The secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.
+Keys that were revoked, members who were removed and apps that were disabled after the backup was made are back: take them away anew, before the server starts.
 Webhooks are sent nothing, and mails that were waiting are held: foyer admin resume lets them go on.`, c.File, settings.DatabasePath(), settings.SecretPath())
 }
 
