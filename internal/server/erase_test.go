@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
@@ -182,6 +183,23 @@ func TestEraseUserWithoutTheirAddress(t *testing.T) {
 		must[org.User](t)(w.Organizations.EraseUser(t.Context(), access.Caller{}, email))
 		if tables := holding(t, w.DB, name); tables != nil {
 			t.Errorf("%q have the name", tables)
+		}
+	})
+}
+
+// An invite that goes with a person who is erased does not vanish without a word: the activity says so, without their address.
+func TestEraseUserRecordsInvites(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w, _ := withInvite(t, url)
+		elsewhere := must[org.Organization](t)(w.Organizations.Create(t.Context(), "Umbrella"))
+		must[org.Membership](t)(w.Invites.AddMember(t.Context(), access.Caller{}, elsewhere.ID, w.made.TargetEmail, access.Member))
+		must[org.User](t)(w.Organizations.EraseUser(t.Context(), access.Caller{}, w.made.TargetEmail))
+		got := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), w.DB, activity.Filter{
+			OrganizationID: w.made.OrganizationID, ItemID: w.made.ID, Verb: activity.Deleted,
+		}, page.First)).Items
+		if len(got) != 1 || got[0].Name != "" || !got[0].Erased || got[0].User.ID != 0 {
+			t.Errorf("%+v", got)
 		}
 	})
 }

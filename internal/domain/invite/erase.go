@@ -11,12 +11,8 @@ import (
 // EraseUser removes the invites to a person, accepted or not.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	for _, email := range p.Emails {
-		in, err := db.All(ctx, tx, db.Value[string], `DELETE FROM invites WHERE target_email = $1 RETURNING organization_id`, email)
-		if err != nil {
+		if err := s.eraseOpen(ctx, tx, email); err != nil {
 			return err
-		}
-		for _, organizationID := range in {
-			addCount(tx, organizationID, -1)
 		}
 		if err := db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE target_email = $1`, email); err != nil {
 			return err
@@ -26,6 +22,24 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 		}
 	}
 	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE accepted_by = $1`, p.UserID)
+}
+
+// eraseOpen removes the invites to an address that were not accepted, and records that. No event tells of it: it would show
+// the address.
+func (s Service) eraseOpen(ctx context.Context, tx *db.Tx, email string) error {
+	all, err := db.All(ctx, tx, func(e *activity.Entry) []any { return []any{&e.OrganizationID, &e.ItemID} },
+		`DELETE FROM invites WHERE target_email = $1 RETURNING organization_id, id`, email)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		addCount(tx, e.OrganizationID, -1)
+		e.Scope, e.Verb, e.Name = activity.Invite, activity.Deleted, email
+		if err := activity.Record(ctx, tx, e, s.DB.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // EraseOrganization removes the invites of an organization.
