@@ -111,6 +111,38 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	})
 }
 
+// Noting the use of a key waits for whoever revokes it, and does not fail for that: it is no fault that somebody should see.
+func TestUseIsNotedWhileRevoked(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d := dbtest.Open(t, url)
+		k := NewKeys(d)
+		userID, ids := withKeys(t, k, 0)
+		join(t, k, userID)
+		noted := make(chan error, 1)
+		note := sync.OnceFunc(func() {
+			go func() {
+				noted <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+					return markKeyUsedIn(ctx, tx, lastuse.Used{ID: ids[0], OrganizationID: acme}, d.Now())
+				})
+			}()
+		})
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := deleteKey(ctx, tx, ids[0]); err != nil {
+				return err
+			}
+			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // it is deleted by then
+				return err
+			}
+			note()
+			return waitForOthers(t, d, url, 1, noted)
+		})
+		if failed := <-noted; err != nil || failed != nil {
+			t.Errorf("%v, %v", err, failed)
+		}
+	})
+}
+
 // waitForOthers returns once so many other transactions wait for this one, or one is done.
 func waitForOthers(t *testing.T, d *db.DB, url string, others int, done chan error) (err error) {
 	t.Helper()

@@ -10,11 +10,11 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// markKeyUsedIn does nothing for a key that has been revoked since.
+// markKeyUsedIn does nothing for a key that has been revoked since, or is being revoked: the locks wait for that.
 func markKeyUsedIn(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO key_uses (key_id, organization_id, last_used_at)
-		SELECT k.id, o.id, CAST($3 AS TIMESTAMPTZ) FROM keys k, organizations o WHERE k.id = $1 AND o.id = $2
+		SELECT k.id, o.id, CAST($3 AS TIMESTAMPTZ) FROM keys k, organizations o WHERE k.id = $1 AND o.id = $2 FOR KEY SHARE
 		ON CONFLICT (key_id, organization_id) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_uses.last_used_at < excluded.last_used_at`,
 		key.ID, key.OrganizationID, at)
 }
