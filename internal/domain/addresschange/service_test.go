@@ -341,6 +341,31 @@ func TestAddressIsGivenBack(t *testing.T) {
 	})
 }
 
+// Whoever has changed their address back can still say that the change was not theirs: no entry says that nothing was changed.
+func TestUndoAfterChangingBack(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		var links [2]map[string]string
+		for i, email := range []string{"thief@x.example", "ada@x.example"} {
+			if err := r.ask(ada, email); err != nil {
+				t.Fatal(err)
+			}
+			links[i] = r.deliver()
+			if err := r.use(links[i][email]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.use(links[0]["ada@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "ada@x.example")
+		f := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Membership}, Verb: activity.Updated}
+		if got := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, f, page.First)); got.Count != 2 {
+			t.Errorf("%+v", got.Items)
+		}
+	})
+}
+
 // Whoever changes an address can take it back though somebody who had it before them is erased.
 func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 	each(t, func(r *rig) {
