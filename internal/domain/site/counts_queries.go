@@ -25,11 +25,14 @@ func (k errorKey) digest() string {
 	return digest.SHA256(fmt.Appendf(nil, "%d %q %q %d %d", k.number, k.name, k.message, k.line, k.column))[:32]
 }
 
+// kept keeps a site from being deleted until what is counted of it is stored; one that is being deleted is waited for, and gone.
+const kept = ` FOR KEY SHARE`
+
 func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS INTEGER), CAST($6 AS BIGINT)
-		FROM sites WHERE id = $2
+		FROM sites WHERE id = $2`+kept+`
 		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
 		k.appID, k.siteID, k.number, k.minute, k.bucket, n)
 }
@@ -40,7 +43,7 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT),
 			CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS TIMESTAMPTZ),
 			CAST($11 AS TIMESTAMPTZ)
-		FROM sites WHERE id = $2
+		FROM sites WHERE id = $2`+kept+`
 		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen, last_at = excluded.last_at`,
 		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
 }

@@ -49,6 +49,36 @@ func (r rig) meanwhile(do func() error) (start func(), end func()) {
 	}
 }
 
+// What is counted of a site that is being deleted goes with it: writing it down does not fail, and what is counted of other
+// sites is written.
+func TestCountedDuringADeletion(t *testing.T) {
+	each(t, func(r rig) {
+		gone, stays, p := r.site(r.caller, "gone"), r.site(r.caller, "stays"), r.app(r.caller, "app", "")
+		for _, s := range []Site{gone, stays} {
+			r.place(r.caller, s, p)
+			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}],"errors":[{"id":%d,"version":1,"message":"x"}]}`, p.ID, p.ID)
+		}
+		start, end := r.meanwhile(func() error { return r.Manifests.Counts.Flush(r.Context()) })
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := removeSite(ctx, tx, r.caller.Organization.ID, gone.ID); err != nil {
+				return err
+			}
+			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // it is deleted by then
+				return err
+			}
+			start()
+			return nil
+		})
+		if err != nil {
+			r.Error(err)
+		}
+		end()
+		if rows := r.text(`SELECT COUNT(*) || ' ' || (SELECT COUNT(*) FROM site_errors) FROM site_counts`); rows != "1 1" {
+			r.Errorf("%s rows", rows)
+		}
+	})
+}
+
 // Who places an app while it is upgraded gets the version that it has been upgraded to.
 func TestPlacedDuringAnUpgrade(t *testing.T) {
 	each(t, func(r rig) {
