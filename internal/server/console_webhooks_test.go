@@ -47,6 +47,7 @@ func TestConsoleWebhooks(t *testing.T) {
 		for !strings.Contains(v.get(page).body, "delivered") { // until it has been written down
 		}
 		v.want(200, id[:12], v.get(page))
+		v.want(200, `>Send again<span class="hidden">: webhook.test</span></button>`, v.get(page)) // named as it is shown
 		delivery := must[client.Page[client.WebhookDelivery]](t)(s.ListDeliveries(t.Context(), 1, client.Range{})).Results[0]
 		v.want(200, "on its way again. Within", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
 		if again := <-came; again != id {
