@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,26 @@ func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 					t.Fatalf("%s leads nowhere:\n%s", path, refused.body)
 				}
 				v.want(200, "Overview", v.get(way[1]))
+			}
+		}
+	})
+}
+
+// The page of an organization that is not there offers what any other page does.
+func TestConsoleOffersWhereNothingIs(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		whole := must[*client.Client](t)(client.New(s.URL, s.key))
+		organization := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+		bound := must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: organization})).APIKey
+		offered := regexp.MustCompile(`href="/console/(profile|keys|invitations|sessions)"`)
+		for _, key := range []string{s.key, bound} {
+			v := visit(t, s, key)
+			found := v.get("/console")
+			lost := v.get("/console/nowhere")
+			v.want(404, "Page not found", lost)
+			if got, want := offered.FindAllString(lost.body, -1), offered.FindAllString(found.body, -1); !slices.Equal(got, want) {
+				t.Errorf("offers %q, want %q", got, want)
 			}
 		}
 	})

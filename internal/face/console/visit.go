@@ -53,7 +53,10 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), identity: identity, client: asked, flash: c.takeFlash(w, r)}
 	id := r.PathValue("organization")
 	if id != "" {
-		v.caller, err = c.Keys.Enter(r.Context(), identity, id)
+		var entered access.Caller
+		if entered, err = c.Keys.Enter(r.Context(), identity, id); err == nil {
+			v.caller = entered
+		}
 	}
 	if err != nil || id == "" {
 		v.around = c.elsewhere(r.Context(), identity, r.URL.Query().Get(in))
