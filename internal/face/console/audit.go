@@ -100,27 +100,29 @@ func (v *visit) doneToApps(ctx context.Context, filter client.ActivityFilter, pa
 	return entries, err
 }
 
-// leads is the path of the page of the thing that something was done to; "": it has none.
+// pagesOf are the lists of the things that something is done to; "": there is none.
+var pagesOf = map[activity.Scope]string{
+	activity.Plugin: "/apps", activity.Site: "/sites", activity.Invite: "/invites", activity.Membership: "/members", activity.Key: "/keys",
+	activity.Organization: "/settings", activity.Webhook: "/webhooks", activity.Session: "",
+}
+
+// leads is the path of the page of the thing that something was done to; "": it has none, or not for whoever looks.
 func (f Frame) leads(e client.AuditEntry) string {
-	home := f.Home
-	switch id := url.PathEscape(e.ItemID); activity.Scope(e.Scope) {
-	case activity.Plugin:
-		return home + "/apps/" + id
-	case activity.Site:
-		return home + "/sites/" + id
-	case activity.Invite:
-		return home + "/invites?status=any&search=" + url.QueryEscape(e.Detail.Name)
-	case activity.Membership:
-		return home + "/members?search=" + url.QueryEscape(e.Detail.Name)
-	case activity.Key:
-		return home + "/keys"
-	case activity.Organization:
-		return home + "/settings"
-	case activity.Webhook:
-		return home + "/webhooks/" + id
-	case activity.Session:
+	scope := activity.Scope(e.Scope)
+	list := pagesOf[scope]
+	if list == "" || !f.Offer.sees(list) {
+		return ""
 	}
-	return ""
+	switch scope {
+	case activity.Plugin, activity.Site, activity.Webhook:
+		list += "/" + url.PathEscape(e.ItemID)
+	case activity.Invite:
+		list += "?status=any&search=" + url.QueryEscape(e.Detail.Name)
+	case activity.Membership:
+		list += "?search=" + url.QueryEscape(e.Detail.Name)
+	case activity.Key, activity.Organization, activity.Session:
+	}
+	return f.Home + list
 }
 
 // exportAudit answers with all that the filter leaves, a line of JSON for each entry. The API

@@ -122,8 +122,11 @@ var things = map[activity.Scope]string{
 }
 
 // difference is the path of the page that compares the files of an app before and after a change; "": it
-// changed none.
+// changed none, or none that whoever looks may see.
 func (f Frame) difference(e client.AuditEntry) string {
+	if !f.Offer.SeeApps {
+		return ""
+	}
 	for _, c := range e.Detail.Changes {
 		before, after := words(c.Before), words(c.After)
 		if e.Scope == string(activity.Plugin) && c.Field == "source" && before != "" && after != "" {

@@ -52,7 +52,7 @@ func TestLineChanges(t *testing.T) {
 	change := func(field, before, after string) client.Change {
 		return client.Change{Field: field, Before: json.RawMessage(before), After: json.RawMessage(after)}
 	}
-	l := Frame{Home: "/console/o"}.Line(client.AuditEntry{Scope: "Plugin", Activity: "source_updated", ItemID: "7", Detail: client.ActivityDetail{Changes: []client.Change{
+	l := Frame{Home: "/console/o", Offer: Offer{SeeApps: true}}.Line(client.AuditEntry{Scope: "Plugin", Activity: "source_updated", ItemID: "7", Detail: client.ActivityDetail{Changes: []client.Change{
 		change("source", `"aa"`, `"bb"`), change("name", `"A"`, `"B"`), change("on", "false", "true"), change("n", "null", "2"), change("paths", "[]", `["/a","/b"]`), change("schema", "null", `[{"key":"x"}]`), change("level", "1", "8"),
 	}}})
 	if want := "/console/o/apps/7/compare?against=aa&version=bb"; l.Difference != want {
@@ -66,5 +66,27 @@ func TestLineChanges(t *testing.T) {
 	}
 	if len(l.Changes) != len(want) {
 		t.Errorf("%+v", l.Changes)
+	}
+}
+
+// An entry leads to the page of its thing, if that is for whoever looks.
+func TestLinesLeadToWhatIsOffered(t *testing.T) {
+	t.Parallel()
+	some := Frame{Home: "/console/o"}
+	all := some
+	all.Offer = Offer{SeeApps: true, SeePeople: true, SeeKeys: true, SeeWebhooks: true}
+	for scope, want := range map[string]string{
+		"Plugin": "/apps/7", "Site": "/sites/7", "Webhook": "/webhooks/7", "Key": "/keys",
+		"OrganizationInvite": "/invites?status=any&search=eve%40x.example", "OrganizationMembership": "/members?search=eve%40x.example",
+	} {
+		e := client.AuditEntry{Scope: scope, ItemID: "7", Detail: client.ActivityDetail{
+			Name: "eve@x.example", Changes: []client.Change{{Field: "source", Before: json.RawMessage(`"a"`), After: json.RawMessage(`"b"`)}},
+		}}
+		if l := all.Line(e); l.Leads != "/console/o"+want || (l.Difference != "") != (scope == "Plugin") {
+			t.Errorf("%s leads to %q and %q, want %q", scope, l.Leads, l.Difference, want)
+		}
+		if l := some.Line(e); l.Leads != "" || l.Difference != "" {
+			t.Errorf("%s leads to %q and %q, which is not offered", scope, l.Leads, l.Difference)
+		}
 	}
 }
