@@ -64,12 +64,12 @@ func RequiredText(name string, f Field[string], limit int) error {
 	return Text(name, f, limit)
 }
 
-// Blank reports whether a text shows nothing: it is empty, or of spaces and invisible
-// characters.
+// Blank reports whether a text shows nothing: it is empty, or of spaces and characters that are invisible or, as what is
+// put for wrong bytes, left out where it is shown.
 func Blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		const brailleBlank = '\u2800'
-		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank &&
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError &&
 			!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	})
 }

@@ -9,8 +9,8 @@ import (
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	for text, blank := range map[string]bool{
-		"": true, " \t\u00a0": true, "\u200b": true, "\u2060\u00ad\ufeff": true, "\u3164": true, "\u202e": true, "\ufe0f\U000e0100\u180b\u2800": true,
-		"a": false, "\u200bä": false, "漢": false, "👩\u200d🚀": false, "-": false, "7": false,
+		"": true, " \t\u00a0": true, "\u200b": true, "\u2060\u00ad\ufeff": true, "\u3164": true, "\u202e": true, "\ufe0f\U000e0100\u180b\u2800": true, "\ufffd": true, "\xff\xfe": true,
+		"a": false, "a\ufffd": false, "\u200bä": false, "漢": false, "👩\u200d🚀": false, "-": false, "7": false,
 	} {
 		if patch.Blank(text) != blank {
 			t.Errorf("%q: blank is %t", text, !blank)
