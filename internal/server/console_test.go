@@ -286,6 +286,7 @@ func TestConsoleForms(t *testing.T) {
 		owner.want(400, `value="git@github.com:acme/banner.git"`, owner.post("/console/@current/apps/new", "do", "git", "url", " git@github.com:acme/banner.git"))
 		owner.want(400, `value="ssh://host/x"`, owner.post("/console/@current/apps/new", "do", "git", "url", "ssh://user:canary@host/x?token=canary#"))
 		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
+		owner.want(200, "a\uFFFD.md", owner.post(app+"/source", "do", "save", "filename", "a\xff.md", "sha256", "", "text", "x"))
 		if said := owner.post(app+"", "do", "describe", "name", "", "was.name", "A"); strings.Contains(said.body, "is now called") {
 			t.Error("says that it is saved, and is not")
 		}

@@ -88,7 +88,7 @@ func TestGuestByProvider(t *testing.T) {
 		v.want(400, `id="first_name" name="first_name" aria-invalid="true" aria-describedby="faults" value="xxx`, refused)
 		v.want(400, `value="Ofhers"`, refused)
 		wantMade(before, 0)
-		accepted := v.answer(refused, "My organization", "accept")
+		accepted := v.answer(refused, "My organization", "accept", "first_name", "Eve \xff")
 		v.want(200, "overview", accepted)
 		v.want(200, "You have accepted the invitation: you are in.", accepted)
 		wantMade(before+1, 1)
@@ -96,7 +96,7 @@ func TestGuestByProvider(t *testing.T) {
 			v.want(200, "You are signed in already.", second)
 			v.want(200, "There are no invitations for you now", second)
 		}
-		v.want(200, "eve@x.example", v.get("/console/profile"))
+		v.want(200, "value=\"Eve \uFFFD\"", v.get("/console/profile"))
 		v.want(200, "identity provider", v.get("/console/sessions"))
 		again := visit(t, s, "")
 		again.want(200, "overview", again.get("/console/session/oidc"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"foyer/client"
@@ -200,5 +201,5 @@ func typedName(form url.Values, field string) patch.Field[string] {
 	if !form.Has(field) {
 		return patch.Field[string]{}
 	}
-	return patch.Of(form.Get(field))
+	return patch.Of(strings.ToValidUTF8(form.Get(field), "\uFFFD"))
 }

@@ -170,7 +170,8 @@ func (v *visit) edits() []edit {
 	}
 	all := make([]edit, 0, len(form["filename"]))
 	texts := 0
-	for i, name := range form["filename"] {
+	for i := range form["filename"] {
+		name, _ := at("filename", i)
 		e := edit{number: i + 1, name: name}
 		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new one, without white space around it
 			e.name = strings.TrimSpace(name)
