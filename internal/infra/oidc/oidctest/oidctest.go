@@ -53,6 +53,9 @@ type Provider struct {
 
 const clientID, clientSecret = "foyer", "the secret of the client"
 
+// firstKey is that of all providers: to make one while a provider is asked could take longer than is waited for an answer.
+var firstKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
 // Start runs a provider until the test ends.
 func Start(tb testing.TB) *Provider {
 	tb.Helper()
@@ -60,7 +63,11 @@ func Start(tb testing.TB) *Provider {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Provider{codes: map[string]url.Values{}, keys: map[string]*rsa.PrivateKey{}, curve: curve, asked: map[string]int{}}
+	key, err := firstKey()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &Provider{codes: map[string]url.Values{}, keys: map[string]*rsa.PrivateKey{name(""): key}, curve: curve, asked: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", p.discovery)
 	mux.HandleFunc("/authorize", p.authorize)
@@ -100,6 +107,7 @@ func (p *Provider) Settings(redirect string) oidc.Settings {
 
 // Behave changes how the provider answers.
 func (p *Provider) Behave(b Behaviour) {
+	p.key(b.Key) // it is made now if it is new
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.behaviour = b
