@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/upstream"
@@ -179,25 +178,24 @@ func TestSecretRepeated(t *testing.T) {
 // end forward.
 func TestSlowUpstream(t *testing.T) {
 	t.Parallel()
-	arrived := make(chan struct{})
+	ctx, end := context.WithCancelCause(t.Context())
 	stall := func(_ http.ResponseWriter, r *http.Request) {
-		close(arrived)
+		end(context.DeadlineExceeded)
 		<-r.Context().Done()
 	}
 	url := hostile(t, stall, http.NotFound)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
 	_, err := newSource(newClock()).Open(ctx, parse(t, url))
 	wantFault(t, err, fault.UpstreamUnavailable, "", "in time")
-	<-arrived
 }
 
 func TestSlowPack(t *testing.T) {
 	t.Parallel()
+	ctx, end := context.WithCancelCause(t.Context())
 	stall := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice the other side's end
 		fmt.Fprint(w, "0008NAK\n")
 		_ = http.NewResponseController(w).Flush()
+		end(context.DeadlineExceeded)
 		<-r.Context().Done()
 	}
 	url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, stall)
@@ -209,8 +207,6 @@ func TestSlowPack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
 	_, err = repo.Fetch(ctx, "Acme", version)
 	wantFault(t, err, fault.UpstreamUnavailable, "", "in time")
 }
