@@ -203,17 +203,20 @@ func TestChoice(t *testing.T) {
 // A body that is not complete is told why: the client has ended it, or did not go on.
 func TestCutOffBodies(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := wire.ReadObject(w, r, wire.MaxBody)
-		if err == nil {
-			err = errors.New("it was taken")
-		}
-		_, _ = io.WriteString(w, err.Error())
-	}))
-	server.Config.ReadTimeout = time.Second
-	server.Start()
-	t.Cleanup(server.Close)
 	for want, ends := range map[string]bool{"The body ended before it was complete.": true, "The body took too long to arrive": false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !ends {
+				if err := http.NewResponseController(w).SetReadDeadline(time.Now()); err != nil {
+					t.Error(err)
+				}
+			}
+			_, err := wire.ReadObject(w, r, wire.MaxBody)
+			if err == nil {
+				err = errors.New("it was taken")
+			}
+			_, _ = io.WriteString(w, err.Error())
+		}))
+		t.Cleanup(server.Close)
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
