@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"foyer/internal/domain/activity"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 var (
@@ -68,52 +70,56 @@ func (r *rig) fillActivity(n int) {
 const maxStreamHeap = 64 << 20
 
 // However many entries are streamed, they are never held in memory, and none is missing; all of them can be verified.
-func TestStreamOfManyEntries(t *testing.T) {
-	each(t, func(r *rig) {
-		r.fillActivity(*streamed)
-		runtime.GC()
-		var before, now runtime.MemStats
-		runtime.ReadMemStats(&before)
-		req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/api/organizations/"+r.org.ID+"/activity", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+r.key)
-		req.Header.Set("Accept", "application/x-ndjson")
-		began := time.Now()
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		var lines, bytes int
-		var most uint64
-		for all := bufio.NewScanner(res.Body); all.Scan(); {
-			lines++
-			bytes += len(all.Bytes())
-			if !strings.Contains(all.Text(), fmt.Sprintf(`"number":%d,`, lines)) {
-				t.Fatalf("line %d: %s", lines, all.Text())
+func TestStreamOfManyEntries(t *testing.T) { //nolint:paralleltest // it measures the memory of the whole process
+	for _, url := range []string{"sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), dbtest.Postgres(t)} {
+		engine, _, _ := strings.Cut(url, ":")
+		t.Run(engine, func(t *testing.T) {
+			r := newRig(t, dbtest.Open(t, url))
+			r.fillActivity(*streamed)
+			runtime.GC()
+			var before, now runtime.MemStats
+			runtime.ReadMemStats(&before)
+			req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/api/organizations/"+r.org.ID+"/activity", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if lines%1000 == 0 {
-				runtime.ReadMemStats(&now)
-				most = max(most, now.HeapInuse)
+			req.Header.Set("Authorization", "Bearer "+r.key)
+			req.Header.Set("Accept", "application/x-ndjson")
+			began := time.Now()
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		grown := int64(most) - int64(before.HeapInuse)
-		t.Logf("%d entries, %d MB in %s; the heap grew by %d KiB at most", lines, bytes>>20, time.Since(began).Round(time.Millisecond), max(0, grown)>>10)
-		if lines < *streamed {
-			t.Errorf("%d entries of %d", lines, *streamed)
-		}
-		if grown > maxStreamHeap {
-			t.Errorf("the heap grew by %d bytes", grown)
-		}
-		began = time.Now()
-		verified, err := activity.Verify(t.Context(), r.db, r.org.ID, activity.Kept{})
-		t.Logf("%d entries verified in %s", verified.Entries, time.Since(began).Round(time.Millisecond))
-		if err != nil || verified.Wrong != "" || verified.Entries != int64(lines) {
-			t.Errorf("%+v, %v", verified, err)
-		}
-	})
+			defer res.Body.Close()
+			var lines, bytes int
+			var most uint64
+			for all := bufio.NewScanner(res.Body); all.Scan(); {
+				lines++
+				bytes += len(all.Bytes())
+				if !strings.Contains(all.Text(), fmt.Sprintf(`"number":%d,`, lines)) {
+					t.Fatalf("line %d: %s", lines, all.Text())
+				}
+				if lines%1000 == 0 {
+					runtime.ReadMemStats(&now)
+					most = max(most, now.HeapInuse)
+				}
+			}
+			grown := int64(most) - int64(before.HeapInuse)
+			t.Logf("%d entries, %d MB in %s; the heap grew by %d KiB at most", lines, bytes>>20, time.Since(began).Round(time.Millisecond), max(0, grown)>>10)
+			if lines < *streamed {
+				t.Errorf("%d entries of %d", lines, *streamed)
+			}
+			if grown > maxStreamHeap {
+				t.Errorf("the heap grew by %d bytes", grown)
+			}
+			began = time.Now()
+			verified, err := activity.Verify(t.Context(), r.db, r.org.ID, activity.Kept{})
+			t.Logf("%d entries verified in %s", verified.Entries, time.Since(began).Round(time.Millisecond))
+			if err != nil || verified.Wrong != "" || verified.Entries != int64(lines) {
+				t.Errorf("%+v, %v", verified, err)
+			}
+		})
+	}
 }
 
 // Nobody learns from the answer, or from how long it takes, whether an address is a user's.
