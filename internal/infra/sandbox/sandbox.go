@@ -83,7 +83,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	cmd.Dir = "/"
 	cmd.Env = environment() // nil would hand down the server's, secrets included
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &answer, &complaint
-	cmd.WaitDelay = time.Second // for an in whose Read blocks
+	cmd.WaitDelay = maxWall // for an in whose Read blocks; what a child that has ended has answered may be read late
 	cmd.SysProcAttr = apart()
 
 	// The child dies with the thread that started it, so that one must stay.

@@ -211,6 +211,17 @@ func TestCallerGone(t *testing.T) {
 	}
 }
 
+// What a child has answered is taken, however late a busy machine lets go of its pipes: here it is that of its input.
+func TestLatePipe(t *testing.T) {
+	t.Parallel()
+	in, feed := io.Pipe()
+	time.AfterFunc(2*time.Second, func() { _ = feed.Close() })
+	got, err := New(1, 0, silent).Run(t.Context(), "Acme", "ignore", in)
+	if err != nil || string(got) != "did not look" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	const workers, queue, callers = 1, 2, 8
