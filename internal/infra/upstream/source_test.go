@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -58,8 +59,23 @@ type installed struct {
 	Files   map[string]string
 }
 
-// install does what installing an app does: open, resolve, fetch.
+// late is said where others keep the machine busy, and says nothing about what is installed.
+var late = regexp.MustCompile("longer than|in time|too busy")
+
+// install does what installing an app does until time does not run out on it.
 func install(t *testing.T, url, tag string) (installed, error) {
+	t.Helper()
+	for {
+		got, err := installOnce(t, url, tag)
+		if err == nil || !late.MatchString(err.Error()) || t.Context().Err() != nil {
+			return got, err
+		}
+		t.Log("again: ", err)
+	}
+}
+
+// installOnce opens, resolves and fetches.
+func installOnce(t *testing.T, url, tag string) (installed, error) {
 	t.Helper()
 	repo, err := newSource(newClock()).Open(t.Context(), parse(t, url))
 	if err != nil {
