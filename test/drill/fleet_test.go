@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -69,12 +68,7 @@ func prepare(t *testing.T, program, database, dir, key string, servers int) *fle
 		f.env = append(f.env, "FOYER_DATABASE="+database, "FOYER_SECRET=0123456789abcdef0123456789abcdef")
 	}
 	for range servers {
-		ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.servers = append(f.servers, &process{address: ln.Addr().String()})
-		ln.Close()
+		f.servers = append(f.servers, &process{address: dbtest.FreeAddress(t)})
 	}
 	t.Cleanup(func() {
 		for i := range f.servers {

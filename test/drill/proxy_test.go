@@ -3,7 +3,6 @@
 package drill
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -69,13 +68,8 @@ func TestProxies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, right(), dbtest.Empty(t), 3)
-			ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ln.Close()
-			n := 0
-			config := documentedServer.ReplaceAllStringFunc(p.config(t, ln.Addr().String()), func(line string) string {
+			address, n := dbtest.FreeAddress(t), 0
+			config := documentedServer.ReplaceAllStringFunc(p.config(t, address), func(line string) string {
 				n++
 				if n == 2 {
 					return line[:0] + strings.Replace(line, "10.0.0.2:8000", f.servers[1].address, 1) +
@@ -97,7 +91,7 @@ func TestProxies(t *testing.T) {
 				_ = cmd.Wait()
 			}()
 			l := f.load()
-			l.url = func(int) string { return "http://" + ln.Addr().String() }
+			l.url = func(int) string { return "http://" + address }
 			eventually(t, name+" listens", func() bool {
 				res, err := http.Get(l.url(0) + "/readyz")
 				if err == nil {

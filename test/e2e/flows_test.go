@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"foyer/client"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/oidc/oidctest"
 	"foyer/internal/infra/upstream/upstreamtest"
@@ -102,7 +103,7 @@ func sitDown(t *testing.T, script bool) *desk {
 	provider.Behave(oidctest.Behaviour{Claims: map[string]any{"email": "grace@acme.example"}})
 	smtp := mailtest.Start(t, mailtest.Config{})
 	s := newSettings(t, "sqlite", smtp.URL())
-	s["LISTEN"] = freeAddress(t)
+	s["LISTEN"] = dbtest.FreeAddress(t)
 	s["BASE_URL"], s["MAIL_FROM"], s["UPSTREAM_ALLOW"] = "http://"+s["LISTEN"], "foyer@acme.example", "127.0.0.0/8"
 	s["CATALOG"] = catalog
 	p := provider.Settings("")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 )
 
@@ -86,7 +87,7 @@ func TestInvitesInABrowser(t *testing.T) {
 	smtp := mailtest.Start(t, mailtest.Config{})
 	smtp.Script(mailtest.RefuseRecipient(550, "5.1.1 <later.x@example.com>: Recipient address rejected: User unknown in local recipient table"))
 	s := newSettings(t, "sqlite", smtp.URL())
-	s["LISTEN"] = freeAddress(t)
+	s["LISTEN"] = dbtest.FreeAddress(t)
 	s["BASE_URL"], s["MAIL_FROM"] = "http://"+s["LISTEN"], "foyer@acme.example"
 	i := launch(t, s)
 	key := s["BOOTSTRAP_KEY"]

@@ -2,12 +2,12 @@ package e2e
 
 import (
 	"context"
-	"net"
 	"regexp"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 )
 
@@ -17,7 +17,7 @@ func TestGuestInABrowser(t *testing.T) {
 	t.Parallel()
 	smtp := mailtest.Start(t, mailtest.Config{})
 	s := newSettings(t, "sqlite", smtp.URL())
-	s["LISTEN"] = freeAddress(t)
+	s["LISTEN"] = dbtest.FreeAddress(t)
 	s["BASE_URL"], s["MAIL_FROM"] = "http://"+s["LISTEN"], "foyer@foyer.example"
 	i := launch(t, s)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"ada@example.org","first_name":"Ada"}`, 201)
@@ -56,17 +56,6 @@ func TestGuestInABrowser(t *testing.T) {
 	look(ctx, t, "guest-changed", "Your address is now ada@new.example.org", leave(chromedp.Click(`//main//form//button`)))
 	look(ctx, t, "guest-none", "Your invitations", to(i.url+"/console/invitations"))
 	whole(ctx, t)
-}
-
-// freeAddress is one that nobody listens on, for a server whose links must be known before it starts.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // whole checks that nothing of a page is cut off.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"foyer/internal/infra/db/dbtest"
 )
 
 // back goes to the page before, as the button of a browser does: the page may come from a cache.
@@ -19,7 +21,7 @@ var back = chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 func TestTypedTextIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
-	s["LISTEN"] = freeAddress(t)
+	s["LISTEN"] = dbtest.FreeAddress(t)
 	s["BASE_URL"] = "http://" + s["LISTEN"]
 	i := launch(t, s)
 	ctx := browserFor(t, 5*time.Minute, chromedp.Flag("disable-features", "BackForwardCache")) // not all browsers keep pages whole

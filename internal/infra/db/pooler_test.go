@@ -29,12 +29,7 @@ func pooled(t *testing.T, mode string) string {
 	if err != nil {
 		program = "/usr/sbin/pgbouncer"
 	}
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
+	_, port, _ := net.SplitHostPort(dbtest.FreeAddress(t))
 	settings := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	if err := os.WriteFile(settings, fmt.Appendf(nil, `
 [databases]
