@@ -35,7 +35,7 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 		}
 		defer all.Wait()
 		defer close(end)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for waiting := 0; strings.HasPrefix(url, "postgres:") && waiting < 9; {
 			var err error
