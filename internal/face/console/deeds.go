@@ -51,7 +51,7 @@ var deeds = map[kind]string{
 	{activity.Invite, activity.Created}:       "invited %s",
 	{activity.Invite, activity.Resent}:        "invited %s again",
 	{activity.Invite, activity.Updated}:       "took the link of the invite of %s",
-	{activity.Invite, activity.Deleted}:       "withdrew the invite of %s",
+	{activity.Invite, activity.Deleted}:       "deleted the invite of %s",
 	{activity.Invite, activity.Accepted}:      "accepted an invite",
 	{activity.Invite, activity.Declined}:      "The invite of %s was declined",
 	{activity.Invite, activity.Expired}:       "The invite of %s expired",
