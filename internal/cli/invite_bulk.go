@@ -78,7 +78,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 		if err != nil {
 			return errors.Join(shown(out, to, drafts, made), refusedOrNil(people.failed(refused, err, before)))
 		}
-		for i, became := range outcomes {
+		for i, became := range outcomes[:min(len(outcomes), len(batch))] {
 			if became.Error == nil {
 				drafts, made = append(drafts, batch[i]), append(made, *became.Invite)
 				continue
@@ -109,7 +109,7 @@ func (c inviteBulk) batchKey(before int) string {
 
 // shown shows the invites that were made of drafts: no table, if there are none. It warns once of those that are not mailed.
 func shown(out *terminal.Output, to terminal.Log, drafts []client.InviteDraft, made []client.Invite) error {
-	for i, invite := range made {
+	for i, invite := range made[:min(len(made), len(drafts))] {
 		if mail := drafts[i].SendEmail; (mail == nil || *mail) && warnUnmailed(invite, to) {
 			break
 		}
