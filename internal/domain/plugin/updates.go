@@ -135,11 +135,11 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 	})
 }
 
-// tellUpdate records that there is a newer tag than the app is at, unless that was recorded. The newest can be older: than
-// a pre-release, or than a tag that was deleted.
+// tellUpdate records that there is a newer tag than the app is at, unless that was recorded, and no other was the newest since.
+// The newest can be older: than a pre-release, or than a tag that was deleted.
 func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
 	if p.LatestTag == "" || p.LatestTag == p.Tag || upstream.Older(p.LatestTag, p.Tag) {
-		return nil
+		return forgetAnnounced(ctx, tx, p)
 	}
 	if n, err := setAnnounced(ctx, tx, p); err != nil || n == 0 {
 		return err

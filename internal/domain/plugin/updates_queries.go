@@ -45,3 +45,10 @@ func setAnnounced(ctx context.Context, tx *db.Tx, p Plugin) (int64, error) {
 	return db.Changed(ctx, tx, `
 		UPDATE plugin_sources SET announced_tag = $3 WHERE organization_id = $1 AND plugin_id = $2 AND announced_tag <> $3`, p.OrganizationID, p.ID, p.LatestTag)
 }
+
+// forgetAnnounced has an event of a tag come again when it is the newest again, now that another one is.
+func forgetAnnounced(ctx context.Context, tx *db.Tx, p Plugin) error {
+	return db.Exec(ctx, tx, `
+		UPDATE plugin_sources SET announced_tag = '' WHERE organization_id = $1 AND plugin_id = $2 AND announced_tag NOT IN ('', $3)`,
+		p.OrganizationID, p.ID, p.LatestTag)
+}

@@ -143,6 +143,45 @@ func TestCheckUpdatesOfPreRelease(t *testing.T) {
 	})
 }
 
+// A tag that was deleted and is made anew is told of again, also where the app was at the newest in between. One that the
+// app has been at is not.
+func TestCheckUpdatesOfTagMadeAnew(t *testing.T) {
+	each(t, func(r rig) {
+		pass := r.clock()
+		r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
+		r = r.another(upstreamtest.Allow()) // with this clock
+		repo := r.publish(upstreamtest.NewHost(r))
+		p := r.install(repo)
+		var want []string
+		check := func(told ...string) {
+			r.Helper()
+			pass(7 * time.Hour)
+			r.checkUpdates()
+			want = append(want, told...)
+			if tags := r.told(p.ID); !slices.Equal(tags, want) {
+				r.Errorf("told of %q, want %q", tags, want)
+			}
+		}
+		move := func(tag string) {
+			r.Helper()
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of(tag)}}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		r.checkUpdates()
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		check(`"v2.0.0"`)
+		repo.Git(r, "", "update-ref", "-d", "refs/tags/v2.0.0")
+		check()
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		check(`"v2.0.0"`)
+		move("v2.0.0")
+		check()
+		move("v1.0.0")
+		check()
+	})
+}
+
 // An upstream that may not be asked, or fails, is left for six hours as well, and tells of nothing.
 func TestCheckUpdatesOfRefusedUpstream(t *testing.T) {
 	each(t, func(r rig) {
