@@ -2,7 +2,10 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -121,4 +124,22 @@ func TestConsoleFindsAmongManyKeys(t *testing.T) {
 		v.want(200, "Zebra reports", v.get("/console/@current/search?q=zebra"))
 		v.want(200, ">All 999</a>", v.get("/console/@current/search?q=pipeline"))
 	})
+}
+
+// A catalog may have more apps than the API answers at once.
+func TestConsoleFindsInALargeCatalog(t *testing.T) {
+	t.Parallel()
+	entries := make([]client.CatalogApp, 1500)
+	for i := range entries {
+		entries[i].Name, entries[i].URL = "App "+itoa(int64(i+1)), "http://127.0.0.1:1/"+itoa(int64(i+1))
+	}
+	catalog := filepath.Join(t.TempDir(), "catalog.json")
+	if err := os.WriteFile(catalog, must[[]byte](t)(json.Marshal(entries)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, config.Config{Catalog: catalog})
+	v := visit(t, s, s.key)
+	v.want(200, "App 1500", v.get("/console/@current/apps/new?search=app+1500"))
+	v.want(200, "App 1500", v.get("/console/@current/apps/catalog?name=App+1500&url=http://127.0.0.1:1/1500"))
+	v.want(404, "The catalog has no app of this name.", v.get("/console/@current/apps/catalog?name=App+1500&url=http://127.0.0.1:1/1"))
 }

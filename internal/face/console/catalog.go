@@ -85,13 +85,9 @@ func (v *visit) installed(url string) (int64, error) {
 // entry is the app of the catalog that the query names.
 func (v *visit) entry() (client.CatalogApp, error) {
 	name, url := v.request.URL.Query().Get("name"), v.request.URL.Query().Get("url")
-	all, err := v.organization.ListRepository(v.ctx(), client.Range{Limit: page.MaxLimit})
-	if err != nil {
-		return client.CatalogApp{}, err
-	}
-	for _, app := range all.Results {
-		if app.Name == name && app.URL == url {
-			return app, nil
+	for app, err := range v.organization.AllRepository(v.ctx()) {
+		if err != nil || app.Name == name && app.URL == url {
+			return app, err
 		}
 	}
 	return client.CatalogApp{}, fault.New(fault.NotFound, "The catalog has no app of this name.")

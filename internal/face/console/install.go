@@ -5,11 +5,9 @@ import (
 	"embed"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"foyer/client"
-	"foyer/internal/base/page"
 	"foyer/internal/base/search"
 	"foyer/internal/face/console/markup"
 )
@@ -78,16 +76,21 @@ func showInstall(v *visit) (markup.Page, error) {
 // inCatalog reads the part of the catalog that has a text in its names and descriptions.
 func (v *visit) inCatalog(text string) func(context.Context, client.Range) (client.Page[client.CatalogApp], error) {
 	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
-		all, err := v.organization.ListRepository(ctx, client.Range{Limit: page.MaxLimit})
-		apps := slices.DeleteFunc(all.Results, func(app client.CatalogApp) bool {
-			return !strings.Contains(search.Fold(app.Name+"\n"+app.Description), search.Fold(text))
-		})
+		var apps []client.CatalogApp
+		for app, err := range v.organization.AllRepository(ctx) {
+			if err != nil {
+				return found, err
+			}
+			if strings.Contains(search.Fold(app.Name+"\n"+app.Description), search.Fold(text)) {
+				apps = append(apps, app)
+			}
+		}
 		found.Count = len(apps)
 		found.Results = apps[min(part.Offset, len(apps)):min(part.Offset+part.Limit, len(apps))]
 		if part.Offset+part.Limit < len(apps) {
 			found.Next = "more"
 		}
-		return found, err
+		return found, nil
 	}
 }
 
