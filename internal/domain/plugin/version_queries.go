@@ -151,13 +151,15 @@ func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
 }
 
-// listSurplus names the saved versions beyond the newest maxSaved, but for those that sites
+// listSurplus names the saved versions beyond the newest maxSaved, but for the current one and those that sites
 // run or are pinned to.
 func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
 	return db.All(ctx, tx, db.Value[int64], `
-		SELECT id FROM plugin_versions v WHERE v.plugin_id = $1 AND v.commit_name = '' AND NOT EXISTS (
-			SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND (p.version = v.number OR p.kept = v.number))
-		ORDER BY v.number DESC LIMIT 1000 OFFSET $2`, pluginID, maxSaved)
+		SELECT id FROM (
+			SELECT id, number FROM plugin_versions v WHERE v.plugin_id = $1 AND v.commit_name = '' AND NOT EXISTS (
+				SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND (p.version = v.number OR p.kept = v.number))
+			ORDER BY v.number DESC LIMIT 1000 OFFSET $2) surplus
+		WHERE number <> (SELECT current_number FROM plugin_sources WHERE plugin_id = $1)`, pluginID, maxSaved)
 }
 
 func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {

@@ -1,8 +1,10 @@
 package site
 
 import (
+	"strconv"
 	"testing"
 
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
 )
@@ -60,5 +62,41 @@ func TestFollowWhatDoesNotCompile(t *testing.T) {
 		r.wants("the value is changed", s, `app@2{"text":"New"}`)
 		save(message, broken+" }")
 		r.wants("compiles", s, corrected)
+	})
+}
+
+// An app can go back to an old version that only a site has kept. When the site lets it go, it stays the app's, whatever is
+// removed because there are enough newer ones.
+func TestCurrentVersionIsNotRemoved(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "[]")
+		edit := func(name, text string) {
+			r.Helper()
+			edit := plugin.Edit{Field: "source", Name: name, Text: patch.Of(text)}
+			if _, err := r.plugins.UpdateSource(r.Context(), r.caller, p.ID, plugin.Draft{}, []plugin.Edit{edit}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		edit("site.ts", "export function inject( {")
+		r.place(r.caller, s, p)
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(2))})
+		for i := range 101 {
+			edit("note.md", strconv.Itoa(i))
+		}
+		if _, err := r.plugins.Upgrade(r.Context(), r.caller, p.ID, plugin.Move{Version: patch.Of("2")}); err != nil {
+			r.Fatal(err)
+		}
+		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(`[{"key": "other"}]`)}) // makes no version, since this one does not compile
+		at, err := r.plugins.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(at.Files) != 1 {
+			r.Errorf("%d files, %v", len(at.Files), err)
+		}
+		edit("note.md", "the newest")
+		if found, current, err := r.plugins.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000}); err != nil || found.Count != 100 || found.Items[0].Number != current {
+			r.Errorf("%d versions, at %d, %v", found.Count, current, err)
+		}
 	})
 }
