@@ -273,8 +273,8 @@ var errMoved = fault.Later(fault.Busy, time.Second, "The app comes from another 
 
 // lockToMove locks a plugin that is to be moved, if it still comes from where it was asked for, or goes elsewhere.
 func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target) (Plugin, error) {
-	if to.fetched != nil {
-		if err := lockContents(ctx, tx); err != nil { // to which it adds some
+	if to.fetched != nil || m.ConfigSchema.Set {
+		if err := lockContents(ctx, tx); err != nil { // to which it adds some, or prune removes some
 			return Plugin{}, err
 		}
 	}
@@ -318,6 +318,9 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m)
+	if err == nil && m.ConfigSchema.Set { // it may have saved a version
+		err = prune(ctx, tx, p.ID)
+	}
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -337,14 +340,6 @@ func (p *Plugin) leave(to target) {
 	if to.manifest != nil {
 		p.ConfigSchema, p.PublicJobs = "", ""
 	}
-}
-
-// changedSource is a change of version: of its files or, if they are the same, of its number.
-func changedSource(from, to Version) activity.Change {
-	if from.SHA256 == to.SHA256 {
-		return activity.Changed("version", from.Number, to.Number)
-	}
-	return activity.Changed("source", from.SHA256, to.SHA256)
 }
 
 // makeCurrent makes the target the current version of p, and sets what it says of p: a stored one

@@ -44,6 +44,25 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	})
 }
 
+// Upgrades to one version with ever another config_schema keep as many saved versions as saves do.
+func TestUpgradesKeepTheNewestSaved(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "one"}`, "site.ts": "export function inject() {}"}))
+		p := r.install(repo)
+		for i := range maxSaved + 5 {
+			m := Move{Version: patch.Of("1"), Draft: Draft{ConfigSchema: patch.Of(fmt.Sprintf("[%d]", i))}}
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
+				r.Fatal(err)
+			}
+		}
+		found, current, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
+		if err != nil || found.Count != maxSaved+1 || current != maxSaved+6 || found.Items[maxSaved].Commit == "" {
+			r.Errorf("%d versions, at %d: %v", found.Count, current, err)
+		}
+	})
+}
+
 // A review says what an upgrade would do, of what is stored and of what is not, and changes nothing.
 func TestReview(t *testing.T) {
 	each(t, func(r rig) {

@@ -8,6 +8,7 @@ import (
 
 	"foyer/internal/base/digest"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
@@ -158,6 +159,14 @@ func keepsBundle(ctx context.Context, q db.Querier, v Version) (bool, error) {
 		return false, err
 	}
 	return status[bundle.SiteOf(status, manifest)] == string(bundle.Failed), nil
+}
+
+// changedSource is a change of version: of its files or, if they are the same, of its number.
+func changedSource(from, to Version) activity.Change {
+	if from.SHA256 == to.SHA256 {
+		return activity.Changed("version", from.Number, to.Number)
+	}
+	return activity.Changed("source", from.SHA256, to.SHA256)
 }
 
 // currentVersion is the current version of a plugin, zero if it has none.
