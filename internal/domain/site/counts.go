@@ -239,11 +239,15 @@ func lineOrColumn(n float64) int64 {
 }
 
 // private is what a text of an error may tell of a visitor: where they were (urls and paths), who they are
-// (addresses of mail and of networks), and with which browser.
-var private = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*|[^\s"'<>@]+@[^\s"'<>@]+` +
-		`|\B/[^\s"'<>/][^\s"'<>]*|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9A-Fa-f]{1,4}:{1,2}){2,7}[0-9A-Fa-f]{0,4}` +
-		`|\b[0-9A-Fa-f]{1,4}::(?:[0-9A-Fa-f]{1,4}\b|\B)|Mozilla/\d.*`)
+// (addresses of mail and of networks), and with which browser. What may be as long as the text is apart: as one
+// expression, it would be looked for to the end of the text from each short match on.
+var private = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*`),
+		regexp.MustCompile(`[^\s"'<>@]+@[^\s"'<>@]+`),
+		regexp.MustCompile(`\B/[^\s"'<>/][^\s"'<>]*|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9A-Fa-f]{1,4}:{1,2}){2,7}[0-9A-Fa-f]{0,4}` +
+			`|\b[0-9A-Fa-f]{1,4}::(?:[0-9A-Fa-f]{1,4}\b|\B)|Mozilla/\d.*`),
+	}
 })
 
 // clean is a text that an app has reported, as it is stored.
@@ -254,7 +258,9 @@ func clean(text string, most int) string {
 		}
 		return r // what is not UTF-8 becomes U+FFFD
 	}, text)
-	text = private().ReplaceAllString(text, "(address)")
+	for _, part := range private() {
+		text = part.ReplaceAllString(text, "(address)")
+	}
 	if all := []rune(text); len(all) > most {
 		text = string(all[:most])
 	}

@@ -424,9 +424,29 @@ func TestClean(t *testing.T) {
 		"from fe80::1 or 2001:db8::1":                         "from (address) or (address)",
 		"'a::before' is not dd::after Face::decode":           "'a::before' is not dd::after Face::decode",
 		"for <a@b.example>":                                   "for <(address)>",
+		"jo-/a@b.example of u:p@h@i, a@h,https://x/y@z":       "(address) of (address)@i, (address)",
 	} {
 		if got := clean(text, 300); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Anybody may send an error: one of many short addresses takes not much longer than any other.
+func TestCleanTakesLinearTime(t *testing.T) { //nolint:paralleltest // it measures
+	fastest := func(text string) time.Duration {
+		best := time.Hour
+		for range 5 {
+			began := time.Now()
+			clean(text, 300)
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	usual := fastest(strings.Repeat("a word, ", 1000))
+	for _, part := range []string{"1.1.1.1,", "a::,....", "1:2:3:4,", "-/a,....", "x@y@....", "ab://.@.", "Mozilla/"} {
+		if took := fastest(strings.Repeat(part, 1000)); took > 20*usual {
+			t.Errorf("1,000 times %q took %v, as many words %v", part, took, usual)
 		}
 	}
 }
