@@ -68,11 +68,20 @@ func In(text, plain string) bool {
 // domainNames are names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).
 var domainNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
+// maxDomain is how many bytes a name is sure not to have: in ASCII it has 253 characters at most. For many different letters,
+// ToASCII takes squared time.
+const maxDomain = 4 * 253
+
+var errDomain = errors.New("not a domain like example.com")
+
 // Domain reads the name of an internet domain: lower-cased, in ASCII (IDNA).
 func Domain(s string) (string, error) {
+	if len(s) > maxDomain {
+		return "", errDomain
+	}
 	ascii, err := domainNames.ToASCII(strings.ToLower(s))
 	if err != nil || !publicName(ascii) {
-		return "", errors.New("not a domain like example.com")
+		return "", errDomain
 	}
 	return ascii, nil
 }

@@ -3,6 +3,8 @@ package address_test
 import (
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"foyer/internal/base/address"
 )
@@ -32,6 +34,24 @@ func TestParse(t *testing.T) {
 		if got, err := address.Parse(in); err == nil {
 			t.Errorf("Parse(%q) = %q, want an error", in, got)
 		}
+	}
+}
+
+// Of a name that cannot be one, not all is looked at: as many different letters would take seconds.
+func TestLongDomain(t *testing.T) {
+	t.Parallel()
+	var letters strings.Builder
+	for r := 'a'; letters.Len() < 60_000; r++ {
+		if unicode.IsLower(r) || unicode.Is(unicode.Han, r) {
+			letters.WriteRune(r)
+		}
+	}
+	began := time.Now()
+	if got, err := address.Domain(letters.String() + ".example"); err == nil {
+		t.Errorf("%.20q is a domain", got)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 
