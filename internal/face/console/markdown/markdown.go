@@ -25,11 +25,15 @@ const (
 	maxShort = 1 << 10
 )
 
+// maxLinks is how many times as long as a text the addresses and titles of its links may be together: many links can name one
+// definition, and each gets what that says.
+const maxLinks = 4
+
 // below is how many levels the headings of a text are below those of the page: its own begin at the third.
 const below = 2
 
-// HTML is a text as HTML. HTML in it is left out, as are pictures, of which the text remains. A table most of whose rows lack
-// cells stays as it was written.
+// HTML is a text as HTML. HTML in it is left out, as are pictures, of which the text remains, as it does of links whose
+// addresses are too long together. A table most of whose rows lack cells stays as it was written.
 func HTML(source string) template.HTML {
 	source = plaintext.Visible(strings.ToValidUTF8(source[:min(len(source), maxBytes)], ""))
 	options := []goldmark.Option{goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(tame{}, 100)))}
@@ -86,6 +90,7 @@ type tame struct{}
 // Transform changes a document.
 func (tame) Transform(document *ast.Document, reader text.Reader, _ parser.Context) {
 	var gone []ast.Node
+	left := maxLinks * len(reader.Source())
 	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // it never fails
 		if !entering {
 			return ast.WalkContinue, nil
@@ -96,7 +101,7 @@ func (tame) Transform(document *ast.Document, reader text.Reader, _ parser.Conte
 		case *ast.Image:
 			gone = append(gone, node)
 		case *ast.Link:
-			if !isWeb(node.Destination) {
+			if left -= len(node.Destination) + len(node.Title); left < 0 || !isWeb(node.Destination) {
 				gone = append(gone, node)
 			}
 			node.SetAttributeString("rel", []byte("nofollow noopener noreferrer"))

@@ -68,6 +68,25 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// A link has the address and the title of its definition: a text of 16 KiB would otherwise make a page of 50 MB.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	if got := string(markdown.HTML("[a]: https://x.example/ 'b'\n\n" + strings.Repeat("[a] ", 10))); strings.Count(got, `<a href="https://x.example/" title="b"`) != 10 {
+		t.Error(got)
+	}
+	for _, size := range []int{1 << 10, 16 << 10} {
+		for _, define := range []string{"[a]: https://x.example/%s\n\n", "[a]: https://x.example/ '%s'\n\n"} {
+			for _, link := range []string{"[a]", "![a]", "*[a][]*"} {
+				source := strings.ReplaceAll(define, "%s", strings.Repeat("&", size/2))
+				source += strings.Repeat(link, (size-len(source))/len(link))
+				if got := len(markdown.HTML(source)); got > 40*size {
+					t.Errorf("%d bytes of text became %d", len(source), got)
+				}
+			}
+		}
+	}
+}
+
 // A page can have many short texts: what is long is not parsed.
 func TestShort(t *testing.T) {
 	t.Parallel()
