@@ -155,3 +155,26 @@ func TestOtherURLAfterFailures(t *testing.T) {
 		}
 	})
 }
+
+// Of what was to be sent again, and was not before the webhook was switched off, the delivery says so, whatever came of it
+// the time before.
+func TestSwitchedOffBeforeSentAgain(t *testing.T) {
+	each(t, func(r rig) {
+		for _, status := range []int{http.StatusOK, http.StatusBadGateway} {
+			to := r.receiver()
+			to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(status) })
+			w := r.webhook(to.URL, "app.*")
+			r.happen(1)
+			r.send(r.Service)
+			if _, err := r.Redeliver(r.Context(), r.caller, w.ID, r.deliveries(w.ID)[0].ID); err != nil {
+				r.Fatal(err)
+			}
+			if _, err := r.Update(r.Context(), r.caller, w.ID, Draft{Enabled: patch.Of(false)}); err != nil {
+				r.Fatal(err)
+			}
+			if d := r.deliveries(w.ID)[0]; d.State != Failed || d.Error != "off" || d.Attempts != 0 || !d.DueAt.IsZero() {
+				r.Errorf("after %d: %+v", status, d)
+			}
+		}
+	})
+}

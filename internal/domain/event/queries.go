@@ -148,7 +148,7 @@ func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, 
 // failPending ends what was still to be sent to a webhook.
 func failPending(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN tried_at IS NULL THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
+		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN attempts = 0 THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
 		WHERE webhook_id = $1 AND organization_id = $3 AND due_at IS NOT NULL`, w.ID, at, w.OrganizationID)
 }
 
