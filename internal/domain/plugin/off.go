@@ -166,7 +166,7 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 			return err
 		}
 		why := activity.Reason("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
-		if err := s.record(ctx, tx, c, p, verb, []activity.Change{why}); err != nil {
+		if err := activity.Record(ctx, tx, c.Did(activityEntry(p, verb, []activity.Change{why})), s.DB.Now()); err != nil {
 			return err
 		}
 		v, err = answerWith(ctx, tx, id, number)

@@ -368,11 +368,16 @@ func (s Service) findOwnWithOrigin(ctx context.Context, c access.Caller, id int6
 	return p, o, err
 }
 
-func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
-	e := activity.Entry{
+func activityEntry(p Plugin, verb activity.Verb, changes []activity.Change) activity.Entry {
+	return activity.Entry{
 		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
 		Name: p.Name, Changes: changes,
 	}
+}
+
+// record writes an entry that is an event: with the plugin, as it is shown.
+func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
+	e := activityEntry(p, verb, changes)
 	if s.Shown != nil {
 		e.Data = string(s.Shown(make([]byte, 0, p.size()), p))
 	}

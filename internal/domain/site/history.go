@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -89,10 +88,7 @@ func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int
 	if len(changes) == 0 { // what an app is called may have changed
 		return nil
 	}
-	return activity.Record(ctx, tx, activity.Entry{
-		OrganizationID: site.OrganizationID, Scope: activity.Site, ItemID: strconv.FormatInt(site.ID, 10), Verb: activity.Followed, Name: site.Name,
-		Changes: changes,
-	}, s.DB.Now())
+	return activity.Record(ctx, tx, activityEntry(site, activity.Followed, changes), s.DB.Now())
 }
 
 // runningOf is the version that runs of each app.

@@ -113,9 +113,9 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	if err := access.KeepSecret(ctx, tx); err != nil {
 		return Preview{}, err
 	}
-	return Preview{URL: page.String(), ExpiresAt: p.expires}, s.record(ctx, tx, c, site, activity.Previewed, []activity.Change{
+	return Preview{URL: page.String(), ExpiresAt: p.expires}, activity.Record(ctx, tx, c.Did(activityEntry(site, activity.Previewed, []activity.Change{
 		activity.Changed("app", nil, appID), activity.Changed("version", nil, p.version),
-	})
+	})), now)
 }
 
 func (d *PreviewDraft) check() error {

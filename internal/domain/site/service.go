@@ -196,10 +196,15 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	})
 }
 
-func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
-	e := activity.Entry{
+func activityEntry(site Site, verb activity.Verb, changes []activity.Change) activity.Entry {
+	return activity.Entry{
 		OrganizationID: site.OrganizationID, Scope: activity.Site, ItemID: strconv.FormatInt(site.ID, 10), Verb: verb, Name: site.Name, Changes: changes,
 	}
+}
+
+// record writes an entry that is an event: with the site, as it is shown.
+func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+	e := activityEntry(site, verb, changes)
 	if s.Shown != nil {
 		if verb != activity.Deleted { // what it has of apps may have changed
 			var err error

@@ -17,6 +17,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
 )
 
 // webhook makes a webhook and returns its id.
@@ -105,6 +106,39 @@ func TestEventsShowTheObject(t *testing.T) {
 		last = one()
 		send("DELETE", "/invites/"+invite, "")
 		did("invite.deleted", last)
+	})
+}
+
+// An entry that is no event has no data: the chain has a hash of data for events alone.
+func TestNoEventHasNoData(t *testing.T) {
+	each(t, func(r *rig) {
+		site := r.site("shop")
+		app := r.built(`[]`)
+		if got := r.send(r.key, "PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export const two = 2"}}`); got.status != http.StatusOK {
+			r.t.Fatalf("source: %d %s", got.status, got.body)
+		}
+		r.placed(site, `{"app_id":`+app+`}`)
+		invite := r.invite("ada@example.com")
+		webhook := "/webhooks/" + r.webhook(`"app.*"`)
+		before, _ := r.events(0)
+		for _, c := range [][3]string{
+			{"POST", apps + app + "/versions/1/withdraw", `{"reason":"why"}`},
+			{"POST", apps + app + "/versions/1/restore", ``},
+			{"POST", sites + site + "/apps/" + app + "/preview", `{"url":"https://shop.example.com/","version":2}`},
+			{"POST", "/invites/" + invite + "/link", ``},
+			{"POST", webhook + "/rotate", ``},
+			{"PATCH", "", `{"name":"Acme 2"}`},
+			{"POST", "/api/users/@me/keys", `{"scopes":["*"]}`},
+		} {
+			if got := r.send(r.key, c[0], c[1], c[2]); got.status >= 300 {
+				r.t.Fatalf("%s %s: %d %s", c[0], c[1], got.status, got.body)
+			}
+		}
+		after, _ := r.events(0)
+		with, err := db.All(r.t.Context(), r.db, db.Value[string], `SELECT activity FROM activity WHERE organization_id = $1 AND data_hash <> '' ORDER BY id`, r.org.ID)
+		if err != nil || len(after) != len(before) || len(with) != len(after) {
+			r.t.Errorf("%d events, %d before; with data: %q, %v", len(after), len(before), with, err)
+		}
 	})
 }
 
