@@ -261,6 +261,12 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 }
 
 func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PlacementDraft) (Placement, error) {
+	w := newWorld(tx)
+	if d.Version.Value != 0 { // an older version could be removed meanwhile
+		if err := w.lock(ctx, tx, appID); err != nil {
+			return Placement{}, err
+		}
+	}
 	site, before, err := s.own(ctx, tx, c, id, appID)
 	if err != nil {
 		return Placement{}, err
@@ -272,7 +278,6 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if err != nil {
 		return Placement{}, err
 	}
-	w := newWorld(tx)
 	if err := w.complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
 		return Placement{}, err
 	}
@@ -291,8 +296,8 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	return p, s.changed(ctx, tx, w, c, site, activity.Updated, changes)
 }
 
-// own returns a placement that the caller is going to change, its site being locked. The app need
-// not be: whoever changes it meanwhile sees the placement, and waits for the site.
+// own returns a placement that the caller is going to change, its site being locked. Unless it gets another version, the app
+// need not be: whoever changes it meanwhile sees the placement, and waits for the site.
 func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64) (Site, Placement, error) {
 	site, err := s.lockSite(ctx, tx, c, id)
 	if err != nil {
