@@ -61,7 +61,7 @@ func TestRightLostWhileWaiting(t *testing.T) {
 			}()
 		})
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := findSite(ctx, tx, r.caller.Organization.ID, s.ID, " FOR UPDATE"); err != nil {
+			if _, err := lockedSite(ctx, tx, r.caller.Organization.ID, s.ID); err != nil {
 				return err
 			}
 			change()

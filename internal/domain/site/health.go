@@ -56,7 +56,7 @@ func (s Service) Health(ctx context.Context, c access.Caller, appID, siteID int6
 			return err
 		}
 		if siteID != 0 {
-			if _, err := findSite(ctx, q, c.Organization.ID, siteID, ""); err != nil {
+			if _, err := findSite(ctx, q, c.Organization.ID, siteID); err != nil {
 				return access.OrNotFound(err)
 			}
 		}

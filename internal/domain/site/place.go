@@ -23,7 +23,7 @@ func (s Service) viewSite(ctx context.Context, c access.Caller, id int64, read f
 		return err
 	}
 	return s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		site, err := findSite(ctx, q, c.Organization.ID, id, "")
+		site, err := findSite(ctx, q, c.Organization.ID, id)
 		if err != nil {
 			return access.OrNotFound(err)
 		}

@@ -77,7 +77,7 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 }
 
 func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PreviewDraft, token string) (Preview, error) {
-	site, err := findSite(ctx, tx, c.Organization.ID, id, " FOR UPDATE")
+	site, err := lockedSite(ctx, tx, c.Organization.ID, id)
 	if err != nil {
 		return Preview{}, access.OrNotFound(err)
 	}

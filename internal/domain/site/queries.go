@@ -69,9 +69,17 @@ func removeSite(ctx context.Context, tx *db.Tx, organizationID string, id int64)
 	return db.Exec(ctx, tx, `DELETE FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-func findSite(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Site, error) {
+func findSite(ctx context.Context, q db.Querier, organizationID string, id int64) (Site, error) {
 	return db.One(ctx, q, (*Site).fieldsWithApps,
-		`SELECT `+columns+`, sites.apps FROM sites WHERE organization_id = $1 AND id = $2`+lock, organizationID, id)
+		`SELECT `+columns+`, sites.apps FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+}
+
+// lockedSite locks a site and reads it after that, as lockSites does.
+func lockedSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) (Site, error) {
+	if err := db.Exec(ctx, tx, `SELECT 1 FROM sites WHERE organization_id = $1 AND id = $2 FOR UPDATE`, organizationID, id); err != nil {
+		return Site{}, err
+	}
+	return findSite(ctx, tx, organizationID, id)
 }
 
 func countSites(ctx context.Context, q db.Querier, organizationID string) (int, error) {

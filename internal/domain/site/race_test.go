@@ -143,40 +143,69 @@ func TestPreviewDuringADeletion(t *testing.T) {
 	})
 }
 
+var errNotAsRead = errors.New("it has changed")
+
+// reading is the context of a request that changes what it has read, if that is still so.
+func (r rig) reading(read any) context.Context {
+	return precondition.With(r.Context(), func(object any) error {
+		if !reflect.DeepEqual(object, read) {
+			return errNotAsRead
+		}
+		return nil
+	})
+}
+
 // Who places or previews an app on what has changed since they read it does nothing.
 func TestIsAsItWasRead(t *testing.T) {
 	each(t, func(r rig) {
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
-		changed := errors.New("changed")
-		reading := func(read any) context.Context {
-			return precondition.With(r.Context(), func(object any) error {
-				if !reflect.DeepEqual(object, read) {
-					return changed
-				}
-				return nil
-			})
-		}
 		at := PreviewDraft{URL: patch.Of("https://shop.example/")}
 		old := r.place(r.caller, s, p)
 		now := r.change(r.caller, s, p, PlacementDraft{Position: patch.Of(int64(7))})
-		for read, want := range map[*Placement]error{&old: changed, &now: nil} {
-			if _, err := r.Preview(reading(*read), r.caller, s.ID, p.ID, at); !errors.Is(err, want) {
+		for read, want := range map[*Placement]error{&old: errNotAsRead, &now: nil} {
+			if _, err := r.Preview(r.reading(*read), r.caller, s.ID, p.ID, at); !errors.Is(err, want) {
 				r.Errorf("a preview at %d: %v", read.Position, err)
 			}
 		}
-		if _, err := r.Preview(reading(now), r.caller, s.ID, q.ID, at); !fault.Is(err, fault.NotFound) {
+		if _, err := r.Preview(r.reading(now), r.caller, s.ID, q.ID, at); !fault.Is(err, fault.NotFound) {
 			r.Errorf("a preview of what is not placed: %v", err)
 		}
-		if _, err := r.Place(reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)}); !errors.Is(err, changed) {
+		if _, err := r.Place(r.reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)}); !errors.Is(err, errNotAsRead) {
 			r.Errorf("placed on the site as it was: %v", err)
 		}
 		s, err := r.Get(r.Context(), r.caller, s.ID)
 		if err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.Place(reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)}); err != nil {
+		if _, err := r.Place(r.reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)}); err != nil {
 			r.Errorf("placed on the site as it is: %v", err)
 		}
+	})
+}
+
+// Nor does who waits for another to place one there, also if pages get nothing of that.
+func TestIsAsItWasReadAfterAWait(t *testing.T) {
+	each(t, func(r rig) {
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
+		s, err := r.Get(r.Context(), r.caller, s.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		start, end := r.meanwhile(func() error {
+			_, err := r.Place(r.reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)})
+			if errors.Is(err, errNotAsRead) {
+				return nil
+			}
+			return cmp.Or(err, errors.New("placed on the site as it no longer is"))
+		})
+		r.Shown = func([]byte, Site) []byte { // of a site that is locked
+			start()
+			return nil
+		}
+		if _, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID), Enabled: patch.Of(false)}); err != nil {
+			r.Error(err)
+		}
+		end()
 	})
 }
 

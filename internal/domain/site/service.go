@@ -94,14 +94,14 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Site, erro
 	if err := plugin.MayRead(c); err != nil {
 		return Site{}, err
 	}
-	site, err := findSite(ctx, s.DB, c.Organization.ID, id, "")
+	site, err := findSite(ctx, s.DB, c.Organization.ID, id)
 	return site, access.OrNotFound(err)
 }
 
 // lockSite locks a site that the caller is going to change, and asks again whether they may: their
 // turn may have come long after they were admitted.
 func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
-	site, err := findSite(ctx, tx, c.Organization.ID, id, " FOR UPDATE")
+	site, err := lockedSite(ctx, tx, c.Organization.ID, id)
 	if err != nil {
 		return Site{}, access.OrNotFound(err)
 	}
@@ -158,7 +158,7 @@ func (s Service) finish(ctx context.Context, tx *db.Tx, c access.Caller, site Si
 	if err := s.record(ctx, tx, c, site, verb, changes); err != nil {
 		return Site{}, err
 	}
-	site, err := findSite(ctx, tx, c.Organization.ID, site.ID, "")
+	site, err := findSite(ctx, tx, c.Organization.ID, site.ID)
 	if err != nil {
 		return Site{}, err
 	}
@@ -208,7 +208,7 @@ func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Si
 	if s.Shown != nil {
 		if verb != activity.Deleted { // what it has of apps may have changed
 			var err error
-			if site, err = findSite(ctx, tx, site.OrganizationID, site.ID, ""); err != nil {
+			if site, err = findSite(ctx, tx, site.OrganizationID, site.ID); err != nil {
 				return err
 			}
 		}
