@@ -244,11 +244,11 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 	if len(kinds) == 0 {
 		return Job{}, false, nil
 	}
-	now := q.db.Now()
-	if found, err = anyDue(ctx, q.db, now, kinds); err != nil || !found {
+	if found, err = anyDue(ctx, q.db, q.db.Now(), kinds); err != nil || !found {
 		return Job{}, false, err
 	}
 	err = q.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		now := q.db.Now()
 		if j, err = nextDue(ctx, tx, now, kinds); err != nil {
 			return err
 		}

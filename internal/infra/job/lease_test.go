@@ -61,3 +61,26 @@ func TestLostLeaseEndsTheTry(t *testing.T) {
 		})
 	}
 }
+
+// A job that had to wait for the transaction that takes it belongs to its server for a whole lease from then on: the server
+// goes by a clock that it starts then.
+func TestLeaseBeginsAfterAWait(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const wait = 10 * time.Second
+		c, q := stopped(d), New(d)
+		put(t, q, "slow", "x")
+		begun := c.now()
+		d.Now = func() time.Time { // it is later each time
+			defer c.move(wait)
+			return c.now()
+		}
+		if _, found := take(t, q); !found {
+			t.Fatal("nothing was taken")
+		}
+		d.Now = func() time.Time { return begun.Add(wait + lease - time.Second) }
+		if j, found := take(t, q); found {
+			t.Errorf("%+v was taken before the end of its lease", j)
+		}
+	})
+}
