@@ -2,7 +2,6 @@ package console
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -40,16 +39,16 @@ func addressesIn(line string) []string {
 	}
 	var all []string
 	for entry := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",;\t", r) }) {
-		var found []string
+		found := map[string]bool{}
 		words := strings.FieldsFunc(entry, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' })
 		for _, word := range words {
 			word = mailto.ReplaceAllString(strings.Trim(word, `"'“”„‘’()[]*•·:.`), "$1")
 			meant := strings.Contains(word, "@") || domain.MatchString(word)
-			if meant && !slices.Contains(found, word) { // a link has its address twice
-				found = append(found, word)
+			if meant && !found[word] { // a link has its address twice
+				found[word] = true
+				all = append(all, word)
 			}
 		}
-		all = append(all, found...)
 	}
 	return all
 }

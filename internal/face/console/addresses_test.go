@@ -1,9 +1,11 @@
 package console
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAddresses(t *testing.T) {
@@ -63,4 +65,25 @@ func FuzzAddresses(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A form has room for tens of thousands, without a comma between them: they do not take much longer than one that is repeated.
+func TestManyAddresses(t *testing.T) { //nolint:paralleltest // it measures
+	fastest := func(address func(i int) string) time.Duration {
+		var text strings.Builder
+		for i := range 30_000 {
+			text.WriteString(address(i) + " ")
+		}
+		best := time.Hour
+		for range 3 {
+			began := time.Now()
+			addresses(text.String())
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	one := fastest(func(int) string { return "@00000" })
+	if took := fastest(func(i int) string { return fmt.Sprintf("@%05d", i) }); took > 10*one {
+		t.Errorf("many addresses take %v, one as many times %v", took, one)
+	}
 }
