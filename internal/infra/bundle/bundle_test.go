@@ -23,11 +23,7 @@ type sources = map[string]string
 // mustCompile compiles files, one child at a time.
 func mustCompile(t *testing.T, files sources) Result {
 	t.Helper()
-	pool := sandbox.New(1, 0, slog.New(slog.DiscardHandler))
-	got, err := Compile(t.Context(), pool, "Acme", files)
-	for fault.Is(err, fault.Busy) && t.Context().Err() == nil { // others keep the cores
-		got, err = Compile(t.Context(), pool, "Acme", files)
-	}
+	got, err := Compile(t.Context(), sandbox.New(1, 0, slog.New(slog.DiscardHandler)), "Acme", files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ const (
 	maxMemory = 512 << 20        // bytes, on top of what the program maps when it starts
 	maxCPU    = 5 * time.Second  // processor time; whole seconds
 	maxWall   = 15 * time.Second // time from start to end
+	littleCPU = 1 * time.Second  // with less in maxWall, the machine was busy
 	maxAnswer = 16 << 20         // bytes of answer
 	maxStack  = 64 << 20         // bytes of one goroutine's stack
 	maxStderr = 64 << 10         // bytes: holds any error and the head of any crash
@@ -96,7 +97,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		return nil, &KilledError{Reason: fmt.Sprintf("it answered more than %d MB", maxAnswer>>20)}
 	case err == nil:
 		return answer.kept.Bytes(), nil
-	case errors.Is(context.Cause(ctx), errWall) && processorTime(cmd) < maxCPU: // the machine was busy, or stood still
+	case errors.Is(context.Cause(ctx), errWall) && processorTime(cmd) < littleCPU:
 		return nil, fault.Later(fault.Busy, maxWall, "The server is too busy to do this within %v; try again.", maxWall)
 	case errors.Is(context.Cause(ctx), errWall):
 		return nil, &KilledError{Reason: fmt.Sprintf("it took longer than %v", maxWall)}
