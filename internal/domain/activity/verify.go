@@ -41,13 +41,13 @@ func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Ve
 	return Verified{Head: w.head, Entries: w.entries, Wrong: wrong}, nil
 }
 
-// first is before all numbers, so that what was put before the first entry is seen.
-const first = math.MinInt64
+// beforeAll is before all numbers, so that what was put before the first entry is seen.
+const beforeAll = math.MinInt64
 
 // follow looks at all entries that have a number, and says what is wrong with the first that is not
 // as it was made.
 func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wrong string, err error) {
-	for after := int64(first); ; after = w.last {
+	for after := int64(beforeAll); ; after = w.last {
 		part, to, more, err := w.part(ctx, d, organizationID, after)
 		if err != nil {
 			return "", err
@@ -73,7 +73,7 @@ func (w *walk) part(ctx context.Context, d *db.DB, organizationID string, after 
 		part, more, err = numbered(ctx, q, organizationID, after, to)
 		return err
 	})
-	if after == first {
+	if after == beforeAll {
 		w.last, w.hash = w.head.dropped, w.head.droppedHash
 	}
 	w.skipDropped()
