@@ -18,8 +18,10 @@ const Separator = "\x01"
 // Searched is what is stored of texts to be searched.
 func Searched(texts ...string) string { return Fold(strings.Join(texts, Separator)) }
 
-// EscapeLike makes SQL's LIKE … ESCAPE '!' take a text as it is.
-func EscapeLike(s string) string {
+// Like is the pattern of SQL's LIKE … ESCAPE '!' by which a search for s finds what is stored.
+func Like(s string) string { return "%" + escapeLike(Fold(s)) + "%" }
+
+func escapeLike(s string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
 }
 
@@ -31,7 +33,7 @@ func LikeAnyCase(s string) string {
 			return '_'
 		}
 		return r
-	}, EscapeLike(s))
+	}, escapeLike(s))
 }
 
 // maxKey is how many bytes of a text an index is sure to take.

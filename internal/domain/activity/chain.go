@@ -159,16 +159,17 @@ func withIDs(ctx context.Context, q db.Querier, ids []int64) ([]chained, error) 
 // selectIDs names the entries one by one, and looks for the number of each by itself, so that each engine finds
 // them by their ids, however much it takes the tables to hold: for NOT EXISTS, PostgreSQL reads the numbers of all.
 func selectIDs(ids []int64) (query string, args []any) {
-	list, args := db.In(nil, padded(ids))
-	return `
-		SELECT ` + chainedColumns + ` FROM activity a WHERE a.id IN ` + list + `
-		AND (SELECT n.number FROM activity_numbers n WHERE n.activity_id = a.id) IS NULL ORDER BY a.id`, args
+	query = `
+		SELECT ` + chainedColumns + ` FROM activity a WHERE a.id IN (` + db.Arg(&args, padded(ids)...) + `)
+		AND (SELECT n.number FROM activity_numbers n WHERE n.activity_id = a.id) IS NULL ORDER BY a.id`
+	return query, args
 }
 
 // removeWaiting ends the wait of entries, also of those that somebody has removed meanwhile.
 func removeWaiting(ctx context.Context, tx *db.Tx, ids []int64) error {
-	list, args := db.In(nil, padded(ids))
-	return db.Exec(ctx, tx, `DELETE FROM activity_unnumbered WHERE activity_id IN `+list, args...)
+	var args []any
+	query := `DELETE FROM activity_unnumbered WHERE activity_id IN (` + db.Arg(&args, padded(ids)...) + `)`
+	return db.Exec(ctx, tx, query, args...)
 }
 
 // padded is ids and zeros, which are of no entry, always as many: a statement has a form for each number of
@@ -185,7 +186,7 @@ func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
 			rows := make([]string, size)
 			var args []any
 			for i, e := range entries[:size] {
-				rows[i], args = db.In(args, []any{e.ID, e.OrganizationID, e.Number, e.Hash})
+				rows[i] = `(` + db.Arg[any](&args, e.ID, e.OrganizationID, e.Number, e.Hash) + `)`
 			}
 			err := db.Exec(ctx, tx, `
 				INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", ")+` ON CONFLICT DO NOTHING`, args...)

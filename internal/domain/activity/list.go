@@ -114,63 +114,52 @@ func (f Filter) index() index {
 	return byScope
 }
 
-// condition is what a filter asks for, with its arguments.
-type condition struct {
-	text string
-	args []any
-}
-
-func (c *condition) and(text string, arg any) {
-	c.args = append(c.args, arg)
-	c.text += ` AND ` + strings.ReplaceAll(text, "?", "$"+strconv.Itoa(len(c.args)))
-}
-
 // where is a filter as a condition that is read by an index, with the scopes given. A column with
 // something added to it is hidden from the engine, which might take another index for it.
-func (f Filter) where(by index, of []Scope) condition {
+func (f Filter) where(by index, of []Scope) (condition string, args []any) {
 	const hidden = ` || ''`
-	c := condition{args: []any{f.OrganizationID}}
+	args = []any{f.OrganizationID}
 	scope := `a.scope` + hidden
 	switch by {
 	case byScope:
-		c.text, scope = ` WHERE a.organization_id = $1`, `a.scope`
+		condition, scope = ` WHERE a.organization_id = $1`, `a.scope`
 	case byNumber:
-		c.text = ` WHERE n.organization_id = $1`
+		condition = ` WHERE n.organization_id = $1`
 	case byWait:
-		c.text = ` WHERE a.id IN (SELECT activity_id FROM activity_unnumbered WHERE organization_id = $1)`
+		condition = ` WHERE a.id IN (SELECT activity_id FROM activity_unnumbered WHERE organization_id = $1)`
 	}
 	if f.Scopes != nil || by == byScope {
 		names := make([]string, len(of))
 		for i, s := range of {
 			names[i] = `'` + string(s) + `'`
 		}
-		c.text += ` AND ` + scope + ` IN (` + strings.Join(names, ", ") + `)`
+		condition += ` AND ` + scope + ` IN (` + strings.Join(names, ", ") + `)`
 	}
 	if f.ItemID != "" {
-		c.and(`a.item_id = ?`, f.ItemID)
+		condition += ` AND a.item_id = ` + db.Arg(&args, f.ItemID)
 	}
 	if f.UserID != 0 {
-		c.and(`a.user_id = ?`, f.UserID)
+		condition += ` AND a.user_id = ` + db.Arg(&args, f.UserID)
 	}
 	if f.UserEmail != "" {
-		c.and(`a.user_id = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
+		condition += ` AND a.user_id = (SELECT id FROM users WHERE email = ` + db.Arg(&args, f.UserEmail) + `)`
 	}
 	if f.KeyID != 0 {
-		c.and(`a.key_id = ?`, f.KeyID)
+		condition += ` AND a.key_id = ` + db.Arg(&args, f.KeyID)
 	}
 	if f.Verb != "" {
-		c.and(`a.activity = ?`, f.Verb)
+		condition += ` AND a.activity = ` + db.Arg(&args, f.Verb)
 	}
 	if !f.Since.IsZero() {
-		c.and(`a.created_at >= ?`, f.Since)
+		condition += ` AND a.created_at >= ` + db.Arg(&args, f.Since)
 	}
 	if !f.Until.IsZero() {
-		c.and(`a.created_at < ?`, f.Until)
+		condition += ` AND a.created_at < ` + db.Arg(&args, f.Until)
 	}
 	if f.After != 0 {
-		c.and(`n.number > ?`, f.After)
+		condition += ` AND n.number > ` + db.Arg(&args, f.After)
 	}
-	return c
+	return condition, args
 }
 
 // scopes is those of the filter, all if it has none.
@@ -195,16 +184,16 @@ func (f Filter) onlyAfter() bool {
 }
 
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
-	c := f.where(f.index(), f.scopes())
+	condition, args := f.where(f.index(), f.scopes())
 	if f.onlyScopes() {
-		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+c.text+`), 0)
-			+ (SELECT COUNT(*) FROM activity_unnumbered a`+c.text+`)`, c.args...)
+		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+condition+`), 0)
+			+ (SELECT COUNT(*) FROM activity_unnumbered a`+condition+`)`, args...)
 	}
 	entries := f.index().entries()
 	if f.onlyAfter() {
 		entries = `activity_numbers n`
 	}
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+entries+c.text, c.args...)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+entries+condition, args...)
 }
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
@@ -225,22 +214,20 @@ func (s Stored) Weight() int { return len(s.Changes) + len(s.Data) }
 func (f Filter) list(p page.Page) (query string, args []any) {
 	const newest = ` ORDER BY a.created_at DESC, a.id DESC`
 	by, of := f.index(), f.scopes()
-	c := f.where(by, of)
-	at := len(c.args)
-	window := ` LIMIT $` + strconv.Itoa(at+1) + ` OFFSET $` + strconv.Itoa(at+2)
-	args = append(c.args, p.Limit, p.Offset)
+	condition, args := f.where(by, of)
+	window := ` LIMIT ` + db.Arg(&args, p.Limit) + ` OFFSET ` + db.Arg(&args, p.Offset)
 	if by == byNumber {
-		return selectEntries(by, by.entries()) + c.text + ` ORDER BY n.number DESC` + window, args
+		return selectEntries(by, by.entries()) + condition + ` ORDER BY n.number DESC` + window, args
 	}
 	// There is no index of all scopes: the entries of the page are among the newest of each. Only the ids are sorted:
 	// with IN, SQLite sorts whole entries, in memory. Its CROSS JOIN keeps the order of what comes first.
-	ids := make([]string, len(of))
+	ids, most := make([]string, len(of)), db.Arg(&args, p.Limit+p.Offset)
 	for i, s := range of {
-		ids[i] = `SELECT id, created_at FROM (SELECT a.id, a.created_at FROM activity a` + f.where(by, []Scope{s}).text + newest +
-			` LIMIT $` + strconv.Itoa(at+3) + `) AS newest`
+		ofScope, _ := f.where(by, []Scope{s})
+		ids[i] = `SELECT id, created_at FROM (SELECT a.id, a.created_at FROM activity a` + ofScope + newest + ` LIMIT ` + most + `) AS newest`
 	}
 	shown := `(` + strings.Join(ids, ` UNION ALL `) + ` ORDER BY created_at DESC, id DESC` + window + `) AS shown CROSS JOIN activity a`
-	return selectEntries(by, shown) + ` WHERE a.id = shown.id ORDER BY shown.created_at DESC, shown.id DESC`, append(args, p.Limit+p.Offset)
+	return selectEntries(by, shown) + ` WHERE a.id = shown.id ORDER BY shown.created_at DESC, shown.id DESC`, args
 }
 
 // A part of a stream, and how many entries without a number may follow the last.
@@ -300,15 +287,14 @@ func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more boo
 // part are the entries with numbers after one and up to another.
 func (f Filter) part(after, to int64) (query string, args []any) {
 	f.After = 0
-	c := f.where(byNumber, f.scopes())
-	c.and(`n.number > ?`, after)
-	c.and(`n.number <= ?`, to)
-	return selectEntries(byNumber, byNumber.entries()) + c.text + ` ORDER BY n.number`, c.args
+	condition, args := f.where(byNumber, f.scopes())
+	condition += ` AND n.number > ` + db.Arg(&args, after) + ` AND n.number <= ` + db.Arg(&args, to)
+	return selectEntries(byNumber, byNumber.entries()) + condition + ` ORDER BY n.number`, args
 }
 
 // waiting is what has no number yet, and so comes after all that have one.
 func (f Filter) waiting() (query string, args []any) {
 	f.After = 0
-	c := f.where(byWait, f.scopes())
-	return selectEntries(byWait, byWait.entries()) + c.text + ` ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), c.args
+	condition, args := f.where(byWait, f.scopes())
+	return selectEntries(byWait, byWait.entries()) + condition + ` ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), args
 }

@@ -3,7 +3,6 @@ package invite
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -122,26 +121,22 @@ const acceptedTable = `accepted_invites i`
 // tables are those where the invites are that the filter leaves, each narrowed down by itself. The first of args is the
 // organization's id.
 func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
-	arg := func(v any) string {
-		args = append(args, v)
-		return "$" + strconv.Itoa(len(args))
-	}
 	condition := ` WHERE organization_id = $1`
 	switch f.Delivery {
 	case "":
 	case Failed: // written out, these have an index
 		condition += ` AND mail_state = 'failed'`
 	default:
-		condition += ` AND mail_state = ` + arg(f.Delivery)
+		condition += ` AND mail_state = ` + db.Arg(&args, f.Delivery)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + arg("%"+search.EscapeLike(search.Fold(f.Search))+"%") + ` ESCAPE '!'`
+		condition += ` AND search LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	if f.Level != 0 {
-		condition += ` AND level = ` + arg(f.Level)
+		condition += ` AND level = ` + db.Arg(&args, f.Level)
 	}
 	if f.ID != "" {
-		condition += ` AND id = ` + arg(f.ID)
+		condition += ` AND id = ` + db.Arg(&args, f.ID)
 	}
 	statuses := f.Statuses
 	if len(statuses) == 0 {
@@ -152,9 +147,9 @@ func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 		open := `invites i` + condition
 		switch {
 		case !expired:
-			open += ` AND expires_at > ` + arg(now)
+			open += ` AND expires_at > ` + db.Arg(&args, now)
 		case !pending:
-			open += ` AND expires_at <= ` + arg(now)
+			open += ` AND expires_at <= ` + db.Arg(&args, now)
 		}
 		tables = append(tables, open)
 	}

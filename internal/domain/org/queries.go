@@ -2,7 +2,6 @@ package org
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -241,12 +240,10 @@ func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membershi
 func (f MemberFilter) where(organizationID string) (condition string, args []any) {
 	condition, args = ` WHERE m.organization_id = $1`, []any{organizationID}
 	if f.Level != 0 {
-		args = append(args, f.Level)
-		condition += ` AND m.level = $` + strconv.Itoa(len(args))
+		condition += ` AND m.level = ` + db.Arg(&args, f.Level)
 	}
 	if f.Search != "" {
-		args = append(args, "%"+search.EscapeLike(search.Fold(f.Search))+"%")
-		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE $` + strconv.Itoa(len(args)) + ` ESCAPE '!'`
+		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	return condition, args
 }
@@ -257,11 +254,11 @@ func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, f M
 }
 
 // query is that for a page: in the order of an index, people being looked up for those of the page alone.
-func (f MemberFilter) query(organizationID string, p page.Page) (string, []any) {
+func (f MemberFilter) query(organizationID string, p page.Page) (query string, args []any) {
+	const order = ` ORDER BY m.joined_at, m.user_id`
 	condition, args := f.where(organizationID)
-	limit := ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
-	return selectMemberOf(`(SELECT * FROM memberships m`+condition+` ORDER BY m.joined_at, m.user_id`+limit+`)`) + ` ORDER BY m.joined_at, m.user_id`,
-		append(args, p.Limit, p.Offset)
+	shown := `(SELECT * FROM memberships m` + condition + order + ` LIMIT ` + db.Arg(&args, p.Limit) + ` OFFSET ` + db.Arg(&args, p.Offset) + `)`
+	return selectMemberOf(shown) + order, args
 }
 
 func countMembers(ctx context.Context, q db.Querier, organizationID string, f MemberFilter) (int, error) {

@@ -3,8 +3,6 @@ package plugin
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -146,23 +144,17 @@ func (f Filter) check(ctx context.Context, q db.Querier, organizationID string) 
 // where is what the filter leaves, as conditions after the first ones; args are the arguments
 // so far.
 func (f Filter) where(args []any) (condition string, all []any) {
-	and := func(text string, arg any) {
-		args = append(args, arg)
-		condition += ` AND ` + strings.ReplaceAll(text, "?", "$"+strconv.Itoa(len(args)))
-	}
 	if f.Type != "" {
-		and(`plugin_type = ?`, f.Type)
+		condition += ` AND plugin_type = ` + db.Arg(&args, f.Type)
 	}
 	if f.Search != "" {
-		and(`search LIKE ? ESCAPE '!'`, "%"+search.EscapeLike(search.Fold(f.Search))+"%")
+		condition += ` AND search LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	if f.SiteID != 0 {
-		and(`id IN (SELECT app_id FROM placements WHERE site_id = ? AND organization_id = $1)`, f.SiteID)
+		condition += ` AND id IN (SELECT app_id FROM placements WHERE site_id = ` + db.Arg(&args, f.SiteID) + ` AND organization_id = $1)`
 	}
 	if len(f.IDs) > 0 {
-		var list string
-		list, args = db.In(args, f.IDs)
-		condition += ` AND id IN ` + list
+		condition += ` AND id IN (` + db.Arg(&args, f.IDs...) + `)`
 	}
 	if f.Global.Set {
 		condition += map[bool]string{true: ` AND is_global`, false: ` AND NOT is_global`}[f.Global.Value]
@@ -178,7 +170,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	case IsEdited:
 		condition += ` AND is_edited`
 	case IsFailing:
-		and(`id IN (SELECT app_id FROM site_errors WHERE organization_id = $1 AND last_at > ?)`, f.now.Add(-lately))
+		condition += ` AND id IN (SELECT app_id FROM site_errors WHERE organization_id = $1 AND last_at > ` + db.Arg(&args, f.now.Add(-lately)) + `)`
 	}
 	return condition, args
 }
@@ -221,8 +213,7 @@ func (f Filter) countQuery(organizationID string, sees visibleNow) (query string
 func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page, few bool) (query string, args []any) {
 	condition, args := f.where([]any{organizationID, p.Peek(), p.Skip()})
 	if after != 0 {
-		args = append(args, after)
-		condition += ` AND id > $` + strconv.Itoa(len(args))
+		condition += ` AND id > ` + db.Arg(&args, after)
 	}
 	if few {
 		return visible(condition, f.Order, `+id`), args

@@ -56,8 +56,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, db.Null(&p.SharedAt), p.UpdatedAt)
 	query := `UPDATE plugins SET revision = $3, shared_at = $4, updated_at = $5`
 	set := func(column string, value any) {
-		args = append(args, value)
-		query += `, ` + column + ` = $` + strconv.Itoa(len(args))
+		query += `, ` + column + ` = ` + db.Arg(&args, value)
 	}
 	for _, f := range fields {
 		if !f.same(&before, &p) {

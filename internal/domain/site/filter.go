@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"strconv"
 
 	"foyer/internal/base/page"
 	"foyer/internal/base/search"
@@ -41,16 +40,15 @@ func (f Filter) counting(organizationID string) (query string, args []any) {
 
 func (f Filter) query(organizationID string, p page.Page) (query string, args []any) {
 	from, args := f.from(organizationID)
-	window := ` ORDER BY ` + f.Order.SQL() + ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
-	return `SELECT ` + columns + from + window, append(args, p.Limit, p.Offset)
+	query = `SELECT ` + columns + from + ` ORDER BY ` + f.Order.SQL() + ` LIMIT ` + db.Arg(&args, p.Limit) + ` OFFSET ` + db.Arg(&args, p.Offset)
+	return query, args
 }
 
 // from is where the sites are that the filter leaves.
 func (f Filter) from(organizationID string) (text string, args []any) {
 	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
 	if f.Search != "" {
-		text += ` AND name_key LIKE $2 ESCAPE '!'`
-		args = append(args, "%"+search.EscapeLike(search.Fold(f.Search))+"%")
+		text += ` AND name_key LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	return text, args
 }

@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"strconv"
 
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
@@ -63,7 +62,9 @@ func removePlacements(ctx context.Context, tx *db.Tx, s Site) error {
 
 // removeFromSites takes an app off some sites.
 func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) error {
-	return db.Exec(ctx, tx, `DELETE FROM placements AS p WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1), append(idsOf(sites), appID)...)
+	args := idsOf(sites)
+	query := `DELETE FROM placements AS p WHERE` + ofBatch + ` AND p.app_id = ` + db.Arg(&args, appID)
+	return db.Exec(ctx, tx, query, args...)
 }
 
 func findPlacement(ctx context.Context, q db.Querier, s Site, appID int64) (Placement, error) {
@@ -77,12 +78,12 @@ func listPlacements(ctx context.Context, q db.Querier, s Site, p page.Page) ([]P
 
 // listPlacementsOfSites lists the placements on some sites: those of one app, or of all if that is 0.
 func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appID int64) ([]Placement, error) {
-	if appID == 0 {
-		return db.All(ctx, q, (*Placement).fields, selectPlacements+`
-			WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+	args, ofApp := idsOf(sites), ``
+	if appID != 0 {
+		ofApp = ` AND p.app_id = ` + db.Arg(&args, appID)
 	}
 	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
-		WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1)+` ORDER BY p.site_id`, append(idsOf(sites), appID)...)
+		WHERE`+ofBatch+ofApp+` ORDER BY p.site_id, p.position, p.app_id`, args...)
 }
 
 // listHeld lists the placements on some sites that wait for something, each site's in its order.

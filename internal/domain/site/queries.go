@@ -45,11 +45,11 @@ func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 	for _, s := range sites {
 		args = append(args, s.OrganizationID, s.ID, s.Revision, s.apps)
 	}
-	return db.Exec(ctx, tx, `
-		WITH v (organization_id, id, revision, apps) AS `+rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT")+`
-		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + $`+strconv.Itoa(len(args)+1)+`
-		FROM v WHERE sites.organization_id = v.organization_id AND sites.id = v.id`,
-		append(args, cache.VersionStep())...)
+	query := `
+		WITH v (organization_id, id, revision, apps) AS ` + rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT") + `
+		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + ` + db.Arg(&args, cache.VersionStep()) + `
+		FROM v WHERE sites.organization_id = v.organization_id AND sites.id = v.id`
+	return db.Exec(ctx, tx, query, args...)
 }
 
 // rows is n rows of arguments, from $1 on: what a WITH names, or a table.
@@ -91,8 +91,7 @@ const batch = 30
 
 // inBatch is the condition that a column is one of the ids that idsOf lists.
 func inBatch(column string) string {
-	list, _ := db.In(nil, make([]int64, batch))
-	return " " + column + " IN " + list
+	return " " + column + " IN (" + db.Arg(new([]any), make([]int64, batch)...) + ")"
 }
 
 // ofBatch is the condition that a row is of one of the sites that idsOf names.

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// In is a list of placeholders for values, after the arguments there are: ($3, $4). all is the
-// arguments with the values.
-func In[T any](args []any, values []T) (list string, all []any) {
-	places := make([]string, len(values))
+// Arg adds values to the arguments of a query that is put together, and returns their
+// placeholders: $3, or $3, $4 for two.
+func Arg[T any](args *[]any, values ...T) string {
+	placeholders := make([]string, len(values))
 	for i, v := range values {
-		args = append(args, v)
-		places[i] = "$" + strconv.Itoa(len(args))
+		*args = append(*args, v)
+		placeholders[i] = "$" + strconv.Itoa(len(*args))
 	}
-	return "(" + strings.Join(places, ", ") + ")", args
+	return strings.Join(placeholders, ", ")
 }
 
 // Null stores *v as NULL when it is empty or zero, and scans it back: a text for JSON columns,

@@ -23,14 +23,9 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 
 // due is the condition that a job is due and of one of the kinds, with its arguments.
 func due(now time.Time, kinds []string) (condition string, args []any) {
-	among, args := among([]any{now}, kinds)
-	return ` WHERE run_at <= $1 AND NOT is_held AND ` + among, args
-}
-
-// among is the condition that a job is of one of some kinds, and the arguments with those before it.
-func among(before []any, kinds []string) (condition string, args []any) {
-	list, args := db.In(before, kinds)
-	return `kind IN ` + list, args
+	args = []any{now}
+	condition = ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + db.Arg(&args, kinds...) + `)`
+	return condition, args
 }
 
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
@@ -49,19 +44,22 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 // Hold keeps all jobs of some kinds from being done, until Resume: those of a restored backup may
 // have been done since it was made.
 func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
-	condition, args := among([]any{true}, kinds)
-	return db.Exec(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE `+condition, args...)
+	args := []any{true}
+	query := `UPDATE jobs SET is_held = $1 WHERE kind IN (` + db.Arg(&args, kinds...) + `)`
+	return db.Exec(ctx, tx, query, args...)
 }
 
 func countOf(ctx context.Context, q db.Querier, kinds []string) (int, error) {
-	condition, args := among(nil, kinds)
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs WHERE `+condition, args...)
+	var args []any
+	query := `SELECT COUNT(*) FROM jobs WHERE kind IN (` + db.Arg(&args, kinds...) + `)`
+	return db.One(ctx, q, db.Value[int], query, args...)
 }
 
 // oldestOf is when the oldest job of some kinds was made; ErrNoRow: there is none.
 func oldestOf(ctx context.Context, q db.Querier, kinds []string) (time.Time, error) {
-	condition, args := among(nil, kinds)
-	return db.One(ctx, q, db.Value[time.Time], `SELECT created_at FROM jobs WHERE `+condition+` ORDER BY created_at LIMIT 1`, args...)
+	var args []any
+	query := `SELECT created_at FROM jobs WHERE kind IN (` + db.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
+	return db.One(ctx, q, db.Value[time.Time], query, args...)
 }
 
 // Held counts the jobs that are held.
