@@ -180,6 +180,32 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 	}
 }
 
+// A role that may not change the schema, of an empty database or after an upgrade, is told who may.
+func TestRoleThatMayNotMigrate(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(address string){
+		"empty": func(string) {},
+		"upgraded": func(address string) {
+			dbtest.Open(t, address)
+			administer(t, address, `DELETE FROM migrations`, `GRANT SELECT, INSERT ON migrations TO PUBLIC`)
+		},
+	} {
+		address := dbtest.Empty(t)
+		prepare(address)
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		role := path.Base(u.Path) + "_clerk"
+		administer(t, address, `CREATE ROLE `+role+` LOGIN`)
+		t.Cleanup(func() { administer(t, address, `DROP ROLE `+role) })
+		u.User = url.User(role)
+		if _, err := db.Open(t.Context(), u.String()); err == nil || !strings.Contains(err.Error(), "run `foyer admin migrate` as the role that owns the database") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A server that takes no more changes is left, for a host that does.
 func TestServerThatBecomesAStandby(t *testing.T) {
 	t.Parallel()

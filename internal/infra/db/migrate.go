@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 //go:embed migrations/*.sql
@@ -41,7 +43,7 @@ func (d *DB) migrate(ctx context.Context) error {
 			done, err = All(ctx, d, Value[string], selectApplied)
 		}
 		if err != nil {
-			return fmt.Errorf("migrate: %w (%w)", unknown, err)
+			return fmt.Errorf("migrate: %w (%w)", unknown, withOwner(err))
 		}
 	}
 	files, err := migrations.ReadDir("migrations") // sorted
@@ -56,10 +58,19 @@ func (d *DB) migrate(ctx context.Context) error {
 			continue
 		}
 		if err := d.migrateFile(ctx, file.Name()); err != nil {
-			return fmt.Errorf("migrate %s: %w", file.Name(), err)
+			return fmt.Errorf("migrate %s: %w", file.Name(), withOwner(err))
 		}
 	}
 	return nil
+}
+
+// withOwner adds to the error of a role that may not change the schema who may.
+func withOwner(err error) error {
+	const insufficientPrivilege = "42501"
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == insufficientPrivilege {
+		return fmt.Errorf("%w: run `foyer admin migrate` as the role that owns the database, and grant this one what docs/operating.md says", err)
+	}
+	return err
 }
 
 // checkKnown refuses a schema that another foyer has made, by its migrations and the last of ours.
