@@ -72,6 +72,7 @@ func TestSignInByProviderRefused(t *testing.T) {
 			v := visit(t, s, "")
 			got := v.get("/console/session/oidc")
 			v.want(test.status, test.text, got)
+			v.want(test.status, "<title>That did not work ", got)
 			v.want(test.status, `href="/console">Go to the sign-in page`, got)
 			v.want(401, "Sign in with", v.get("/console"))
 			for _, table := range []string{"sessions", "identities"} {

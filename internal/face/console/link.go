@@ -29,7 +29,7 @@ type SignInLink struct {
 // NoLink is the page of a link that does not work.
 type NoLink struct {
 	Frame
-	Expired   bool
+	Heading   string
 	Detail    string // "": it is unknown
 	RequestID string // finds the reason in the log; may be ""
 }
@@ -89,15 +89,27 @@ func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error
 			return
 		}
 		c.Report(w, r, err)
-		shown := NoLink{Frame: c.bare(), Expired: fault.Is(err, fault.Expired)}
-		if first := fault.Of(err)[0]; first.Kind != fault.NotFound {
-			shown.Detail = first.Detail
-			if first.Cause != nil {
-				shown.RequestID = c.RequestID(w)
-			}
-		}
-		c.Write(w, r, templates, wire.SetHeaders(w, err), markup.Fill("no_link.html", shown))
+		c.Write(w, r, templates, wire.SetHeaders(w, err), markup.Fill("no_link.html", c.noLink(w, err)))
 	})
+}
+
+func (c *Console) noLink(w http.ResponseWriter, err error) NoLink {
+	shown := NoLink{Frame: c.bare()}
+	first := fault.Of(err)[0]
+	switch first.Kind {
+	case fault.NotFound:
+		shown.Heading = "This link does not work"
+		return shown
+	case fault.Expired:
+		shown.Heading = "This link has expired"
+	default:
+		shown.Heading = "That did not work"
+	}
+	shown.Detail = first.Detail
+	if first.Cause != nil {
+		shown.RequestID = c.RequestID(w)
+	}
+	return shown
 }
 
 func (c *Console) showLink(w http.ResponseWriter, r *http.Request) error {
