@@ -49,6 +49,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	namesWhatIsThere(t, inside[0], "README.md", `\]\(([^)#:]+)\)`)
+	namesWhatIsThere(t, filepath.Join(inside[0], "docs"), "api.md", `\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	namesWhatIsThere(t, inside[0], "docs/operating.md", `(?m)^(?:make && )?sudo install (?:-D )?(?:-m \d+ )?(\w\S*) /`)
 	version := strings.TrimSpace(shell(t, inside[0], "./foyer version"))
 	if version == "" || !strings.Contains(filepath.Base(inside[0]), "_"+version+"_") {
