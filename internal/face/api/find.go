@@ -17,51 +17,30 @@ import (
 	"foyer/internal/face/wire"
 )
 
-func (a *API) findPlugins(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	f, err := readAppFilter(r)
-	if err != nil {
-		return andOfPage(r, err)
+// find answers with the page of what a filter leaves. What is wrong with the page and with the filter is told together.
+func find[F, T any](
+	a *API, filter func(url.Values) (F, error), read func(context.Context, access.Caller, F, page.Page) (page.Found[T], error), item func([]byte, T) []byte,
+) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		var faults fault.List
+		p, err := wire.ReadPage(r)
+		faults.Add(err)
+		f, err := filter(r.URL.Query())
+		faults.Add(err)
+		if err := faults.Err(); err != nil {
+			return err
+		}
+		found, err := read(r.Context(), c, f, p)
+		if err != nil {
+			return err
+		}
+		return wire.WritePage(w, r, a.BaseURL, p, found, item)
 	}
-	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[plugin.Plugin], error) {
-		return a.Plugins.Find(ctx, c, f, p)
-	}
-	return list(a, read, AppendPlugin)(w, r, c)
-}
-
-func (a *API) findSites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	var f site.Filter
-	var faults fault.List
-	var err error
-	query := r.URL.Query()
-	f.Search, err = readSearch(query)
-	faults.Add(err)
-	f.Order, err = readOrder(query)
-	faults.Add(err)
-	if err := faults.Err(); err != nil {
-		return andOfPage(r, err)
-	}
-	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[site.Site], error) {
-		return a.Sites.Find(ctx, c, f, p)
-	}
-	return list(a, read, a.appendSite)(w, r, c)
-}
-
-// andOfPage is what is wrong with a filter, and with the page that is asked for.
-func andOfPage(r *http.Request, filter error) error {
-	var faults fault.List
-	_, err := wire.ReadPage(r)
-	faults.Add(err)
-	faults.Add(filter)
-	return faults
 }
 
 // readAppFilter reads which apps are asked for. A filter that is given without a value is no
 // filter for everything: a script may have meant one.
-func readAppFilter(r *http.Request) (f plugin.Filter, err error) {
-	if r.URL.RawQuery == "" {
-		return f, nil
-	}
-	query := r.URL.Query()
+func readAppFilter(query url.Values) (f plugin.Filter, err error) {
 	var faults fault.List
 	f.Search, err = readSearch(query)
 	faults.Add(err)
@@ -90,6 +69,15 @@ func readAppFilter(r *http.Request) (f plugin.Filter, err error) {
 		f.IDs, err = readIDs(query.Get("id"))
 		faults.Add(err)
 	}
+	f.Order, err = readOrder(query)
+	faults.Add(err)
+	return f, faults.Err()
+}
+
+func readSiteFilter(query url.Values) (f site.Filter, err error) {
+	var faults fault.List
+	f.Search, err = readSearch(query)
+	faults.Add(err)
 	f.Order, err = readOrder(query)
 	faults.Add(err)
 	return f, faults.Err()

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
@@ -82,20 +80,11 @@ func readInvite(o wire.Object) invite.Draft {
 }
 
 func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	f, err := readInviteFilter(r.URL.Query())
-	if err != nil {
-		return andOfPage(r, err)
-	}
-	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[invite.Invite], error) {
-		return a.Invites.Find(ctx, c, f, p)
-	}
-	return list(a, read, InviteAppender(a.Keys.Now()))(w, r, c)
+	return find(a, readInviteFilter, a.Invites.Find, InviteAppender(a.Keys.Now()))(w, r, c)
 }
 
-func readInviteFilter(query url.Values) (invite.Filter, error) {
-	var f invite.Filter
+func readInviteFilter(query url.Values) (f invite.Filter, err error) {
 	var faults fault.List
-	var err error
 	f.Search, err = readSearch(query)
 	faults.Add(err)
 	if query.Has("status") {

@@ -1,11 +1,10 @@
 package api
 
 import (
-	"context"
 	"net/http"
+	"net/url"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
@@ -43,25 +42,16 @@ func AppendMember(b []byte, m org.Membership) []byte {
 	return append(wire.AppendField(b, "email", m.InvitedBy.Email), "}}"...)
 }
 
-// listMembers lists members. What narrows the list down and is no value there is, is refused.
-func (a *API) listMembers(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	query := r.URL.Query()
-	var f org.MemberFilter
+// readMemberFilter refuses what narrows the list down and is no value there is.
+func readMemberFilter(query url.Values) (f org.MemberFilter, err error) {
 	var faults fault.List
-	var err error
 	f.Search, err = readSearch(query)
 	faults.Add(err)
 	if query.Has("level") {
 		f.Level, err = access.ParseLevel("level", query.Get("level"))
 		faults.Add(err)
 	}
-	if err := faults.Err(); err != nil {
-		return andOfPage(r, err)
-	}
-	find := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[org.Membership], error) {
-		return a.Organizations.FindMembers(ctx, c, f, p)
-	}
-	return list(a, find, AppendMember)(w, r, c)
+	return f, faults.Err()
 }
 
 func (a *API) getMember(w http.ResponseWriter, r *http.Request, c access.Caller) error {

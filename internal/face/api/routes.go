@@ -101,7 +101,7 @@ func (a *API) Routes() []Route {
 func (a *API) appRoutes() []Route {
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
 	return []Route{
-		{"GET", apps, readApps, seeApps, a.findPlugins},
+		{"GET", apps, readApps, seeApps, find(a, readAppFilter, a.Plugins.Find, AppendPlugin)},
 		{"POST", apps, writeApps, changeApps, a.createPlugin},
 		{"GET", apps + "/{id}", readApps, seeApps, a.getPlugin},
 		{"PATCH", apps + "/{id}", writeApps, changeApps, a.updatePlugin},
@@ -130,7 +130,7 @@ func (a *API) appRoutes() []Route {
 func (a *API) siteRoutes() []Route {
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
 	return []Route{
-		{"GET", sites, readApps, seeApps, a.findSites},
+		{"GET", sites, readApps, seeApps, find(a, readSiteFilter, a.Sites.Find, a.appendSite)},
 		{"POST", sites, writeApps, changeApps, a.createSite},
 		{"GET", sites + "/{id}", readApps, seeApps, a.getSite},
 		{"PATCH", sites + "/{id}", writeApps, changeApps, a.updateSite},
@@ -170,7 +170,7 @@ func (a *API) peopleRoutes() []Route {
 		{"DELETE", organization + "/keys/{id}", access.All, access.MayManageKeys, remove(a.Keys.RevokeOfMember)},
 		{"GET", organization + "/activity", readMembers, org.MaySeeActivity, a.listAudit},
 		{"GET", organization + "/activity/head", readMembers, org.MaySeeActivity, a.activityHead},
-		{"GET", members, readMembers, anyMember, a.listMembers},
+		{"GET", members, readMembers, anyMember, find(a, readMemberFilter, a.Organizations.FindMembers, AppendMember)},
 		{"GET", members + "/{user_uuid}", readMembers, anyMember, a.getMember},
 		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
 		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},

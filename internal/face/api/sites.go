@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"foyer/internal/base/dryrun"
@@ -112,14 +113,11 @@ func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller)
 }
 
 func (a *API) listHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	since, err := moment(r.URL.Query(), "since")
-	if err != nil {
-		return andOfPage(r, err)
+	since := func(query url.Values) (time.Time, error) { return moment(query, "since") }
+	read := func(ctx context.Context, c access.Caller, since time.Time, p page.Page) (page.Found[site.AppHealth], error) {
+		return a.Sites.HealthOfSite(ctx, c, pathID(r, "id"), since, p)
 	}
-	read := func(ctx context.Context, c access.Caller, id int64, p page.Page) (page.Found[site.AppHealth], error) {
-		return a.Sites.HealthOfSite(ctx, c, id, since, p)
-	}
-	return listOf(a, read, appendAppHealth)(w, r, c)
+	return find(a, since, read, appendAppHealth)(w, r, c)
 }
 
 func appendAppHealth(b []byte, h site.AppHealth) []byte {
