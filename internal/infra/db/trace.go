@@ -16,7 +16,7 @@ func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
 		return nil
 	}
 	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-	s := parent.Child(verb, trace.Client)
+	s := parent.Child(verb)
 	s.Set("db.system.name", d.engine())
 	s.Set("db.query.text", query) // without its arguments
 	return s

@@ -66,12 +66,12 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 	return context.WithValue(ctx, contextKey{}, s), s
 }
 
-// Child starts a span within s; within none there is none.
-func (s *Span) Child(name string, kind int) *Span {
+// Child starts the span of what is asked of others within s; within none there is none.
+func (s *Span) Child(name string) *Span {
 	if s == nil {
 		return nil
 	}
-	return &Span{tracer: s.tracer, name: name, kind: kind, trace: s.trace, parent: s.id, id: digits(8), began: s.tracer.now()}
+	return &Span{tracer: s.tracer, name: name, kind: Client, trace: s.trace, parent: s.id, id: digits(8), began: s.tracer.now()}
 }
 
 // From returns the span of ctx; nil: none.
