@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -49,6 +50,9 @@ func oneLine(s string, limit int, change func(string) string) string {
 const lineBytes = 64
 
 var plainAddress = pattern(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
+
+// Minute is a time as mails and pages tell it.
+func Minute(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
 
 // Address is an e-mail address as it is, so that it can be answered; a text that
 // does not look like one becomes a Line.

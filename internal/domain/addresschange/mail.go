@@ -5,7 +5,6 @@ import (
 	"embed"
 	"net/url"
 	"strings"
-	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/plaintext"
@@ -56,12 +55,7 @@ type mailText struct {
 	Host               string // of this server
 	OldEmail, NewEmail string
 	Link               string // "": there is none, since the address is another user's
-	ExpiresAt          time.Time
-}
-
-// Expires is when the link stops working, to the minute.
-func (m mailText) Expires() string {
-	return m.ExpiresAt.UTC().Format("Monday, 2 January 2006, 15:04 UTC")
+	Expires            string // when the link stops working
 }
 
 //go:embed templates
@@ -76,7 +70,7 @@ func (p Post) write(ctx context.Context, c Change, token string) (mail.Message, 
 	}
 	said := mailText{
 		Host: base.Host, OldEmail: plaintext.Address(c.OldEmail), NewEmail: plaintext.Address(c.NewEmail),
-		Link: p.Service.url(token), ExpiresAt: c.ends(),
+		Link: p.Service.url(token), Expires: plaintext.Minute(c.ends()),
 	}
 	m := mail.Message{From: p.From, To: c.NewEmail, Subject: "Your new address for foyer at " + base.Host, Date: p.Service.DB.Now(), Secrets: []string{token}}
 	template, kind := toNewAddress, "new."

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -92,7 +93,7 @@ func (p Post) write(o Opened) (mail.Message, error) {
 	link := p.Service.Links.url(o.Invite, o.way)
 	parts, err := render(mailText{
 		OrganizationName: o.Organization.Name, InviterName: o.CreatedBy.FullName(), InviterEmail: o.CreatedBy.Email,
-		FirstName: o.FirstName, Message: o.Message, Level: o.Level.String(), Link: link, ExpiresAt: o.ExpiresAt,
+		FirstName: o.FirstName, Message: o.Message, Level: o.Level.String(), Link: link, Expires: plaintext.Minute(o.ExpiresAt),
 	})
 	if err != nil {
 		return mail.Message{}, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 )
 
@@ -26,7 +27,7 @@ func (s Service) Preview(ctx context.Context, c access.Caller, d Draft) (Preview
 	parts, err := render(mailText{
 		OrganizationName: by.Organization.Name, InviterName: by.User.FullName(), InviterEmail: by.User.Email,
 		FirstName: o.firstName, Message: o.message, Level: o.level.String(), Link: s.Links.baseURL + "/invite/" + previewed,
-		ExpiresAt: s.DB.Now().Add(cmp.Or(o.expiresIn, s.ttl(by.Organization))),
+		Expires: plaintext.Minute(s.DB.Now().Add(cmp.Or(o.expiresIn, s.ttl(by.Organization)))),
 	})
 	return Preview{To: o.email, ReplyTo: by.User.Email, Subject: parts.Subject, Text: parts.Text}, err
 }

@@ -3,7 +3,6 @@ package invite
 import (
 	"embed"
 	"strings"
-	"time"
 
 	"foyer/internal/base/plaintext"
 	"foyer/internal/infra/mail"
@@ -19,7 +18,7 @@ type mailText struct {
 	Message          string // may be ""
 	Level            string // what the invited becomes: member, admin or owner
 	Link             string // the page where the invitation is answered
-	ExpiresAt        time.Time
+	Expires          string // when the link stops working
 }
 
 // mailParts are the parts of a mail.
@@ -72,11 +71,6 @@ func (m mailText) Role() string {
 		return "an " + m.Level
 	}
 	return "a " + m.Level
-}
-
-// Expires is when the link stops working, to the minute.
-func (m mailText) Expires() string {
-	return m.ExpiresAt.UTC().Format("Monday, 2 January 2006, 15:04 UTC")
 }
 
 // Quoted is the message as mail quotes it, so that it cannot pass for our words.

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,7 +27,7 @@ func example() mailText {
 		Message:          "We start on Monday.\n\nBring tea; see wiki.example.com for the rest!",
 		Level:            "admin",
 		Link:             "https://foyer.example/invite/QmFzZTY0LXVybCB0b2tlbiB3aXRoIDE2MCBiaXRz",
-		ExpiresAt:        time.Date(2026, 3, 4, 12, 30, 0, 0, time.UTC),
+		Expires:          "Wednesday, 4 March 2026, 12:30 UTC",
 	}
 }
 

@@ -80,13 +80,10 @@ func (p Post) forget(ctx context.Context, tx *db.Tx, j job.Job, _ error, again b
 
 // mailText is what the mail says.
 type mailText struct {
-	Host      string // of this server
-	Link      string
-	ExpiresAt time.Time
+	Host    string // of this server
+	Link    string
+	Expires string // when the link stops working
 }
-
-// Expires is when the link stops working, to the minute.
-func (m mailText) Expires() string { return m.ExpiresAt.UTC().Format("15:04 UTC") }
 
 //go:embed templates
 var files embed.FS
@@ -98,7 +95,7 @@ func (p Post) write(r request, token string, expires time.Time) (mail.Message, e
 	if err != nil {
 		return mail.Message{}, err
 	}
-	said := mailText{Host: base.Host, Link: p.Service.url(token), ExpiresAt: expires}
+	said := mailText{Host: base.Host, Link: p.Service.url(token), Expires: expires.UTC().Format("15:04 UTC")}
 	text, html, err := mailTemplate.Render(said)
 	if err != nil {
 		return mail.Message{}, err

@@ -20,7 +20,7 @@ var templates = markup.New(files, template.FuncMap{
 	"line":    func(s string) string { return plaintext.Line(s, maxLine) },
 	"text":    plaintext.Multiline,
 	"address": plaintext.Address,
-	"moment":  func(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") },
+	"minute":  plaintext.Minute,
 	"label":   func(field string) string { return labels[field] },
 })
 
