@@ -40,7 +40,7 @@ func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]
 	}
 	var outcomes []Outcome
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if outcomes, err = s.placeAll(ctx, tx, c, by, orders); err != nil {
+		if outcomes, err = s.createAll(ctx, tx, c, by, orders); err != nil {
 			return err
 		}
 		return orders.keep(ctx, tx, outcomes)
@@ -60,9 +60,9 @@ func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]
 	return outcomes, nil
 }
 
-// placeAll makes an invite of each order. All transactions take their locks in this order:
+// createAll makes an invite of each order. All transactions take their locks in this order:
 // the membership of whoever invites, people by their addresses, quotas of mails, that of invites, counts.
-func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
+func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
 	turns := byEmail(orders.all)
 	if err := lockTargets(ctx, tx, c, orders.all, turns); err != nil {
 		return nil, err
@@ -183,15 +183,15 @@ func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, or
 	return can, s.countInvites(ctx, tx, c.Organization.ID, can)
 }
 
-// byEmail are the places of orders in the order of their addresses: locks are taken in the same
+// byEmail are the indexes of orders in the order of their addresses: locks are taken in the same
 // order by all, so that two transactions do not wait for each other.
 func byEmail(all []order) []int {
-	places := make([]int, len(all))
+	indexes := make([]int, len(all))
 	for i := range all {
-		places[i] = i
+		indexes[i] = i
 	}
-	slices.SortFunc(places, func(a, b int) int { return strings.Compare(all[a].email, all[b].email) })
-	return places
+	slices.SortFunc(indexes, func(a, b int) int { return strings.Compare(all[a].email, all[b].email) })
+	return indexes
 }
 
 // mayReplace reports whether an order can be carried out where its address is what it is.

@@ -131,7 +131,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 	}
 	wrong := make([]Outcome, len(drafts))
 	var all []order
-	var places []int // in drafts
+	var indexes []int // in drafts
 	seen := addresses{}
 	for i, d := range drafts {
 		o, faults := d.check()
@@ -143,7 +143,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 			err = seen.add(o.email)
 		}
 		if wrong[i].Err = err; err == nil {
-			all, places = append(all, o), append(places, i)
+			all, indexes = append(all, o), append(indexes, i)
 		}
 	}
 	if len(all) == 0 {
@@ -151,7 +151,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 	}
 	merged := func(made []Outcome) []Outcome {
 		outcomes := slices.Clone(wrong)
-		for n, i := range places {
+		for n, i := range indexes {
 			outcomes[i] = made[n]
 		}
 		return outcomes
@@ -181,7 +181,7 @@ func (seen addresses) add(email string) error {
 	return nil
 }
 
-// withoutField is why a draft is none, where its place need not be named.
+// withoutField is why a draft is none, where its index need not be named.
 func withoutField(err error) error {
 	if err == nil {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// place is where an installed plugin's repository has moved to.
-type place struct {
+// location is where an installed plugin's repository has moved to.
+type location struct {
 	url, key, credentials string // as they are stored
 }
 
 // set makes it a plugin's, and lists the changes that the plugin itself does not show.
-func (to *place) set(p *Plugin, o *origin) (beside []activity.Change) {
+func (to *location) set(p *Plugin, o *origin) (beside []activity.Change) {
 	if o.Credentials != to.credentials {
 		beside = []activity.Change{credentialsChanged}
 	}
@@ -81,7 +81,7 @@ func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin
 		if latest, err = s.relocate(ctx, &p, &o, d.URL.Value); err != nil {
 			return Plugin{}, err
 		}
-		m.place = &place{p.URL, o.URLKey, o.Credentials}
+		m.location = &location{p.URL, o.URLKey, o.Credentials}
 	}
 	return s.moveFrom(ctx, c, p, o, m, latest)
 }
@@ -110,9 +110,5 @@ func (s Service) relocate(ctx context.Context, p *Plugin, o *origin, url string)
 	if err != nil {
 		return latestTag{}, err
 	}
-	newest, err := repo.Newest()
-	if err != nil {
-		return latestTag{}, err
-	}
-	return latestTag{newest.Tag, repo.Learned}, nil
+	return latestOf(repo)
 }

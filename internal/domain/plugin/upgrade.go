@@ -22,8 +22,8 @@ type Move struct {
 	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than before
 	Commit        patch.Field[string] // that a review has named: no other is gone to
 
-	stays bool   // at its version
-	place *place // nil: where it comes from stays
+	stays    bool      // at its version
+	location *location // nil: where it comes from stays
 }
 
 func (m *Move) check() error {
@@ -77,12 +77,12 @@ type latestTag struct {
 	at  time.Time
 }
 
-func latestOf(repo *upstream.Repo) latestTag {
+func latestOf(repo *upstream.Repo) (latestTag, error) {
 	newest, err := repo.Newest()
 	if err != nil {
-		return latestTag{}
+		return latestTag{}, err
 	}
-	return latestTag{newest.Tag, repo.Learned}
+	return latestTag{newest.Tag, repo.Learned}, nil
 }
 
 // Upgrade moves a plugin to another version, possibly an older one. A stored one is
@@ -222,7 +222,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 	if err != nil {
 		return target{}, latestTag{}, err
 	}
-	latest = latestOf(repo)
+	latest, _ = latestOf(repo) // without a version there is none
 	v, err := repo.Resolve(m.Tag.Value)
 	if err != nil {
 		return target{}, latest, err
@@ -279,7 +279,7 @@ func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, ask
 		}
 	}
 	p, err := s.findOwnMatching(ctx, tx, c, asked.ID, " FOR UPDATE")
-	if err == nil && m.place == nil && p.URL != asked.URL {
+	if err == nil && m.location == nil && p.URL != asked.URL {
 		return Plugin{}, errMoved
 	}
 	return p, err
@@ -311,10 +311,10 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 		return Plugin{}, err
 	}
 	var beside []activity.Change
-	if m.place != nil {
-		beside = m.place.set(&p, &o)
+	if m.location != nil {
+		beside = m.location.set(&p, &o)
 	}
-	if latest.at.After(s.checkedAt(o)) || m.place != nil { // it may have been learned again where it was
+	if latest.at.After(s.checkedAt(o)) || m.location != nil { // it may have been learned again where it was
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m)
