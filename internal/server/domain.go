@@ -129,7 +129,7 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 	invites := invite.Service{
 		DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
 		Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
-		Shown: api.InviteAppender, ShownMember: api.AppendMember,
+		Shown: api.AppendInvite, ShownMember: api.AppendMember,
 	}
 	orgs.Withdraw = invites.Withdraw
 	signIn := signin.Service{

@@ -53,7 +53,7 @@ func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 	w.token = path.Base(link)
 	claim, _, err := d.Keys.Claim(t.Context(), w.owner, "name", "fingerprint", func(object any) access.Answer {
 		made, _ := object.(invite.Invite)
-		return access.Answer{Status: 200, Body: string(api.InviteAppender(d.DB.Now())(nil, made))}
+		return access.Answer{Status: 200, Body: string(api.AppendInvite(d.DB.Now())(nil, made))}
 	})
 	if err != nil {
 		t.Fatal(err)

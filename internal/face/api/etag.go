@@ -53,11 +53,11 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	case site.Placement:
 		return appendPlacement(b, o)
 	case invite.Invite:
-		return InviteAppender(a.Keys.Now())(b, o)
+		return AppendInvite(a.Keys.Now())(b, o)
 	case []invite.Invite:
-		return wire.AppendList(b, o, InviteAppender(a.Keys.Now()))
+		return wire.AppendList(b, o, AppendInvite(a.Keys.Now()))
 	case []invite.Outcome:
-		return wire.AppendList(b, o, outcomeAppender(a.Keys.Now()))
+		return wire.AppendList(b, o, appendOutcome(a.Keys.Now()))
 	case event.Webhook:
 		return AppendWebhook(b, o)
 	case event.Delivery:

@@ -15,8 +15,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// InviteAppender returns what appends invite objects of the contract, section 2.2, to one text, as of now.
-func InviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
+// AppendInvite returns a function that appends invite objects of the contract, section 2.2, to one text, as of now.
+func AppendInvite(now time.Time) func([]byte, invite.Invite) []byte {
 	var before struct { // the invite before: most of a list are one person's
 		createdBy org.User
 		shown     []byte
@@ -80,7 +80,7 @@ func readInvite(o wire.Object) invite.Draft {
 }
 
 func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	return find(a, readInviteFilter, a.Invites.Find, InviteAppender(a.Keys.Now()))(w, r, c)
+	return find(a, readInviteFilter, a.Invites.Find, AppendInvite(a.Keys.Now()))(w, r, c)
 }
 
 func readInviteFilter(query url.Values) (f invite.Filter, err error) {
@@ -120,7 +120,7 @@ func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) error {
-	return wire.Write(w, status, func(b []byte) []byte { return InviteAppender(a.Keys.Now())(b, i) })
+	return wire.Write(w, status, func(b []byte) []byte { return AppendInvite(a.Keys.Now())(b, i) })
 }
 
 // inviteColumns are those of a table of invites, the one that is needed first.
@@ -148,13 +148,13 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 		if err != nil {
 			return err
 		}
-		return wire.WriteList(w, outcomes, outcomeAppender(a.Keys.Now()))
+		return wire.WriteList(w, outcomes, appendOutcome(a.Keys.Now()))
 	case many:
 		invites, err := a.Invites.CreateBulk(r.Context(), c, drafts)
 		if err != nil {
 			return err
 		}
-		return wire.WriteList(w, invites, InviteAppender(a.Keys.Now()))
+		return wire.WriteList(w, invites, AppendInvite(a.Keys.Now()))
 	}
 	i, err := a.Invites.Create(r.Context(), c, drafts[0])
 	if err != nil {
@@ -163,14 +163,14 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	return a.writeInvite(w, http.StatusOK, i)
 }
 
-// outcomeAppender returns what appends the invite that was made, or why there is none.
-func outcomeAppender(now time.Time) func([]byte, invite.Outcome) []byte {
+// appendOutcome returns a function that appends the invite that was made, or why there is none.
+func appendOutcome(now time.Time) func([]byte, invite.Outcome) []byte {
 	return func(b []byte, o invite.Outcome) []byte {
 		b = append(b, '{')
 		if o.Err != nil {
 			b = wire.AppendError(wire.AppendName(b, "error"), o.Err)
 		} else {
-			b = InviteAppender(now)(wire.AppendName(b, "invite"), o.Invite)
+			b = AppendInvite(now)(wire.AppendName(b, "invite"), o.Invite)
 		}
 		return append(b, '}')
 	}

@@ -54,15 +54,15 @@ func TestInvites(t *testing.T) {
 }
 
 // A list shows who sent each invite, whoever sent the one before.
-func TestInviteAppender(t *testing.T) {
+func TestAppendInvite(t *testing.T) {
 	t.Parallel()
 	ada, bob := org.User{ID: 1, Email: "ada@x.example"}, org.User{ID: 2, Email: "bob@x.example"}
 	now := time.Now()
-	appendInvite := api.InviteAppender(now)
+	appendInvite := api.AppendInvite(now)
 	var text []byte
 	for _, by := range []org.User{{}, {}, ada, ada, bob, ada} {
 		i := invite.Invite{CreatedBy: by}
-		alone, from := api.InviteAppender(now)(nil, i), len(text)
+		alone, from := api.AppendInvite(now)(nil, i), len(text)
 		if text = appendInvite(text, i); string(text[from:]) != string(alone) || !strings.Contains(string(alone), `"email":"`+by.Email+`"`) {
 			t.Errorf("%s\nalone: %s", text[from:], alone)
 		}

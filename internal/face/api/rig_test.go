@@ -78,7 +78,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	}
 	r.api.Plugins.Follow, r.orgs.Follow = r.api.Sites.FollowApp, r.api.Sites.FollowOrganization
 	r.api.Plugins.Shown, r.api.Sites.Shown, r.orgs.Shown = api.AppendPlugin, api.AppendSite(r.api.Sites), api.AppendMember
-	r.api.Invites.Shown, r.api.Invites.ShownMember = api.InviteAppender, api.AppendMember
+	r.api.Invites.Shown, r.api.Invites.ShownMember = api.AppendInvite, api.AppendMember
 	r.api.Organizations = r.orgs
 	r.api.Events = newEvents(tb, d)
 	r.api.SignIn = signin.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, BaseURL: baseURL, Mails: true}
