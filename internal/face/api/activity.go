@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -40,8 +39,9 @@ func activityFilter(r *http.Request) (app, user string, err error) {
 	q := r.URL.Query()
 	var faults fault.List
 	faults.Add(notEmpty(q, "app", "user"))
-	if app = q.Get("app"); app != "" && patch.ID(app) == 0 {
-		faults.Add(fault.Field(fault.Invalid, "app", "Must be the id of an app, a whole number."))
+	if app = q.Get("app"); app != "" {
+		_, err = number("app", "the id of an app, a whole number", app)
+		faults.Add(err)
 	}
 	if user = q.Get("user"); user != "" {
 		user, err = org.ParseEmail("user", user)

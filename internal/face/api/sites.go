@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"foyer/internal/base/dryrun"
-	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
@@ -129,8 +127,8 @@ func appendAppHealth(b []byte, h site.AppHealth) []byte {
 func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 	q := r.URL.Query()
 	if q.Has("site") {
-		if of = patch.ID(q.Get("site")); of == 0 {
-			return 0, since, fault.Field(fault.Invalid, "site", "Must be the id of a site, a whole number.")
+		if of, err = number("site", "the id of a site, a whole number", q.Get("site")); err != nil {
+			return 0, since, err
 		}
 	}
 	since, err = moment(q, "since")

@@ -114,10 +114,11 @@ func (a *API) getVersion(w http.ResponseWriter, r *http.Request, c access.Caller
 }
 
 func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	against := int64(0)
+	var against int64
 	if q := r.URL.Query(); q.Has("against") {
-		if against = patch.ID(q.Get("against")); against == 0 {
-			return fault.Field(fault.Invalid, "against", "Must be the number of a version.")
+		var err error
+		if against, err = number("against", "the number of a version", q.Get("against")); err != nil {
+			return err
 		}
 	}
 	files, err := a.Plugins.Diff(r.Context(), c, pathID(r, "id"), pathID(r, "version"), against)
