@@ -75,16 +75,16 @@ func Code(err error) string { return table[fault.Of(err)[0].Kind].code }
 
 // A body may have a million fields, and names of megabytes.
 const (
-	maxFaults = 1000 // that are told
-	maxTold   = 1000 // bytes of a text or name that is
+	maxFaults = 1000 // in an answer
+	maxText   = 1000 // bytes of a text or name in a fault
 )
 
-// told is as much of a text as an error has.
-func told(s string) string {
-	if len(s) <= maxTold {
+// shortened is as much of a text as an error has.
+func shortened(s string) string {
+	if len(s) <= maxText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxTold], "") + "…"
+	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
 // WriteError answers with the faults inside err.
@@ -139,8 +139,8 @@ func appendFault(b []byte, f *fault.Error) []byte {
 	r := table[f.Kind]
 	b = AppendField(b, "type", r.kind)
 	b = AppendField(b, "code", r.code)
-	b = AppendField(b, "detail", told(f.Detail))
-	return AppendFieldOrNull(b, "attr", told(f.Field))
+	b = AppendField(b, "detail", shortened(f.Detail))
+	return AppendFieldOrNull(b, "attr", shortened(f.Field))
 }
 
 // seconds rounds up, so that who waits as long has waited enough.

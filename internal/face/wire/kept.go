@@ -31,12 +31,12 @@ func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 	if zipped {
 		body, etag = k.Compressed, `"`+k.Tag+`-gzip"`
 	}
-	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !Names(wanted, etag) {
+	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !names(wanted, etag) {
 		return fault.New(fault.PreconditionFailed, "If-Match does not name what is here.")
 	}
 	h.Set("ETag", etag)
 	h.Set("Cache-Control", k.CacheControl)
-	if Names(r.Header.Values("If-None-Match"), etag, "W/"+etag) {
+	if names(r.Header.Values("If-None-Match"), etag, "W/"+etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

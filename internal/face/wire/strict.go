@@ -68,7 +68,7 @@ func (s *strict) object(path string, fields Fields, o Object) {
 		if len(s.faults) >= maxFaults {
 			return
 		}
-		at := path + told(m.Name)
+		at := path + shortened(m.Name)
 		inside, ok := fields[m.Name]
 		if !ok && path == "" && s.files != nil && strings.Contains(m.Name, ".") {
 			inside, ok = s.files, true

@@ -36,14 +36,14 @@ func (t Tag) append(b []byte, coding string) []byte {
 func (t Tag) In(condition []string, weak bool) bool {
 	plain, compressed := t.String(), string(t.append(nil, gzipCoding))
 	if weak {
-		return Names(condition, plain, compressed, "W/"+plain, "W/"+compressed)
+		return names(condition, plain, compressed, "W/"+plain, "W/"+compressed)
 	}
-	return Names(condition, plain, compressed)
+	return names(condition, plain, compressed)
 }
 
-// Names reports whether a condition names any of the tags, or is *. Tags of others may
+// names reports whether a condition names any of the tags, or is *. Tags of others may
 // have commas: no part of such a tag is one of ours.
-func Names(condition []string, tags ...string) bool {
+func names(condition []string, tags ...string) bool {
 	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
 		one = strings.Trim(one, " \t")
 		if one == "*" || slices.Contains(tags, one) {
