@@ -17,13 +17,13 @@ type pageOf struct {
 	limit, skip    int
 }
 
-// maxMemory bounds them, in bytes.
-const maxMemory = 8 << 20
+// maxPages bounds them, in bytes.
+const maxPages = 8 << 20
 
 // NewCache returns an empty cache.
 func NewCache() *Cache {
 	return &Cache{
-		pages: cache.Cache[pageOf, page.Found[Plugin]]{Max: maxMemory, Size: func(f page.Found[Plugin]) int {
+		pages: cache.Cache[pageOf, page.Found[Plugin]]{Max: maxPages, Size: func(f page.Found[Plugin]) int {
 			total := 300 // of the page itself
 			for _, p := range f.Items {
 				total += p.size()

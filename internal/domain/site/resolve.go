@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/plugin"
@@ -19,8 +20,13 @@ type world struct {
 	follows  bool   // what is shown of placements that do not run may be of another schema or other values
 	apps     map[int64]plugin.Runnable
 	versions map[versionKey]*plugin.Version
-	schemas  map[versionKey]schema // number 0: of an app by itself
-	size     int                   // of the texts of the schemas, in bytes
+	schemas  cache.Cache[versionKey, sized] // number 0: of an app by itself
+}
+
+// sized is a schema, and how many bytes its text has.
+type sized struct {
+	schema
+	size int
 }
 
 type versionKey struct{ appID, number int64 }
@@ -29,7 +35,10 @@ type versionKey struct{ appID, number int64 }
 const maxSchemas = 4 << 20
 
 func newWorld(q db.Querier) *world {
-	return &world{q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*plugin.Version{}, schemas: map[versionKey]schema{}}
+	return &world{
+		q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*plugin.Version{},
+		schemas: cache.Cache[versionKey, sized]{Max: maxSchemas, Size: func(s sized) int { return s.size }},
+	}
 }
 
 // app returns an app of any organization, the zero Runnable if it is gone.
@@ -69,22 +78,20 @@ func (w *world) version(ctx context.Context, appID, number int64) (*plugin.Versi
 // schema returns the schema of a version; of number 0, that of the app.
 func (w *world) schema(ctx context.Context, appID, number int64) (schema, error) {
 	key := versionKey{appID, number}
-	if s, ok := w.schemas[key]; ok {
-		return s, nil
+	found, ok := w.schemas.Get(key, cache.Unversioned)
+	if ok {
+		return found.schema, nil
 	}
 	err := inflight.InPart(ctx, func(ctx context.Context) error {
 		text, err := plugin.FindSchema(ctx, w.q, appID, number)
 		if err != nil {
 			return err
 		}
-		if w.size += len(text); w.size > maxSchemas {
-			clear(w.schemas)
-			w.size = len(text)
-		}
-		w.schemas[key] = newSchema(text)
+		found = sized{newSchema(text), len(text)}
+		w.schemas.Put(key, cache.Unversioned, found)
 		return nil
 	})
-	return w.schemas[key], err
+	return found.schema, err
 }
 
 // wanted is the schema that the values of a placement are checked against: that of the version it wants, or
