@@ -215,7 +215,7 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 // Stayed reports whether a request goes to home and no other origin has redirected it
 // there: that one would otherwise choose what a secret opens.
 func Stayed(req *http.Request, home *url.URL) bool {
-	for SameOrigin(req.URL, home) {
+	for origin.Of(req.URL) == origin.Of(home) {
 		if req.Response == nil {
 			return true
 		}
@@ -223,9 +223,6 @@ func Stayed(req *http.Request, home *url.URL) bool {
 	}
 	return false
 }
-
-// SameOrigin reports whether what is secret for a may be sent to b (RFC 6454).
-func SameOrigin(a, b *url.URL) bool { return origin.Of(a) == origin.Of(b) }
 
 var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
 

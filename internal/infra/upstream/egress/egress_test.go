@@ -185,29 +185,6 @@ func TestRedirectsWithAuthorization(t *testing.T) {
 	}
 }
 
-func TestSameOrigin(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		same bool
-	}{
-		{"http://example.org/a", "http://EXAMPLE.org:80/b?c", true},
-		{"https://example.org:443", "https://example.org:", true},
-		{"http://[::1]:80", "http://[::1]", true},
-		{"http://example.org:443", "http://example.org", false},
-		{"https://example.org:80", "http://example.org", false},
-		{"https://example.org:8443", "https://example.org", false},
-		{"https://example.org", "https://www.example.org", false},
-		{"https://example.org", "https://example.org.", false},
-	} {
-		a, errA := url.Parse(c.a)
-		b, errB := url.Parse(c.b)
-		if errA != nil || errB != nil || egress.SameOrigin(a, b) != c.same || egress.SameOrigin(b, a) != c.same {
-			t.Errorf("%s and %s (%v, %v): want %v", c.a, c.b, errA, errB, c.same)
-		}
-	}
-}
-
 func TestErrorsTellNoSecret(t *testing.T) {
 	t.Parallel()
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
