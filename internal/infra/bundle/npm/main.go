@@ -87,10 +87,10 @@ func licences(folder string, packages []string) (string, error) {
 		if strings.Contains(string(text), "*/") {
 			return "", errors.New(name + ": its licence would end the comment")
 		}
-		if key := strings.TrimSpace(string(text)); !slices.Contains(texts, key) {
+		key := strings.TrimSpace(string(text))
+		if !slices.Contains(texts, key) {
 			texts = append(texts, key)
 		}
-		key := strings.TrimSpace(string(text))
 		of[key] = append(of[key], name)
 	}
 	var all strings.Builder
