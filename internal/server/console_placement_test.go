@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,6 +250,23 @@ func TestConsolePlacementTellsItsPaths(t *testing.T) {
 		v := visit(t, s, s.key)
 		for _, page := range []string{"/apps/" + itoa(app.ID), "/sites/" + itoa(shop.ID) + "/apps/" + itoa(app.ID)} {
 			v.want(200, "Its paths are <code>!/checkout</code>: they may leave out the try page.", v.get("/console/@current"+page))
+		}
+	})
+}
+
+// Each line of the form is a path, whatever is in it: those that the API takes stay whole.
+func TestConsoleKeepsSpacesInPaths(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := s.withSite(t, site)
+		shop := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		paths := []string{"/our /offers/**", "!/our /offers/old", "/株式　会社"}
+		must[client.Placement](t)(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Paths: paths}}))
+		v := visit(t, s, s.key)
+		page := "/console/@current/sites/" + itoa(shop.ID) + "/apps/" + itoa(app.ID)
+		v.want(200, "Mine runs version 1 on Shop now.", v.post(page, v.get(page).fill(t, "save", "paths", strings.Join(paths, "\r\n")+"\r\n\r\n  /new ")...))
+		if p := must[client.Placement](t)(s.GetPlacement(t.Context(), shop.ID, app.ID)); !slices.Equal(p.Paths, append(paths, "/new")) {
+			t.Errorf("the paths are %q", p.Paths)
 		}
 	})
 }

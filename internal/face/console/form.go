@@ -44,6 +44,18 @@ func (v *visit) editedBox(name string) *bool {
 // listed are the words of a field, of which there may be none.
 func listed(text string) []string { return append([]string{}, strings.Fields(text)...) }
 
+// lines are the lines of a field, without white space around them and without those that have nothing else. There may
+// be none.
+func lines(text string) []string {
+	all := []string{}
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l != "" {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
 // changed says of a thing which fields of a form were edited.
 func (v *visit) changed(fields ...string) string {
 	var all []string

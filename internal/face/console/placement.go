@@ -268,7 +268,7 @@ func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) 
 		refused.add("reason", "Untick “Runs on this site”, or leave it empty: it says why the app is switched off.")
 	}
 	if text := v.edited("paths"); text != nil {
-		patch.Paths = listed(*text)
+		patch.Paths = lines(*text)
 	}
 	if v.edited("version") != nil {
 		if patch.Version = client.Null(); v.line("version") != "" {
