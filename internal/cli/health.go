@@ -87,7 +87,7 @@ type sitePreview struct {
 	appOnSite
 	Page   string   `placeholder:"URL" help:"A page of the site. Without, its try page, which foyer admin knows only with FOYER_BASE_URL."`
 	Pin    int64    `placeholder:"VERSION" help:"The version to run. Without, the one that the app is at."`
-	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app; may be given several times."`
+	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app: JSON, or a text that is none; size=10 is a number, 'size=\"10\"' a text, size=null the default. Can be repeated."`
 
 	ifMatch
 	once
