@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,7 +31,7 @@ type EventList struct {
 type EventRange struct {
 	After int64         // the sequence of the last event that is known
 	Limit int           // how many at most, up to 1000; 0: 100
-	Wait  time.Duration // how long to wait for the next one, in whole seconds up to 60
+	Wait  time.Duration // how long to wait for the next one, rounded up to whole seconds, up to 60
 }
 
 // ListEvents reads events.
@@ -40,7 +41,7 @@ func (o *Organization) ListEvents(ctx context.Context, r EventRange) (EventList,
 		query.Set("limit", strconv.Itoa(r.Limit))
 	}
 	if r.Wait != 0 {
-		query.Set("wait", strconv.Itoa(int(r.Wait.Seconds())))
+		query.Set("wait", strconv.Itoa(int(math.Ceil(r.Wait.Seconds()))))
 	}
 	return ask[EventList](ctx, o.at, http.MethodGet, "/events", query, nil)
 }
