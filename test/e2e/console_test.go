@@ -168,3 +168,23 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 		}
 	}
 }
+
+// A name without a space is broken where the screen ends.
+func TestTryPageOnASmallScreen(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites", `{"name":"`+strings.Repeat("w", 190)+`"}`, 201)
+	ctx := browser(t)
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
+	look(ctx, t, "site", "www", to(i.url+"/console/@current/sites/1"))
+	try, err := chromedp.Run(ctx, chromedp.Evaluate[string](`[...document.links].find(a => a.pathname.endsWith("/try")).href`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	look(ctx, t, "small-try", "www", chromedp.EmulateViewport(360, 900), to(try))
+	if cut, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](overflow)); err != nil || len(cut) > 0 {
+		t.Errorf("cut off: %s, %v", cut, err)
+	}
+}
