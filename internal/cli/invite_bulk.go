@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,7 +167,7 @@ func (c inviteBulk) read(in terminal.Input) (people team, err error) {
 	switch {
 	case !utf8.Valid(content):
 		err = fmt.Errorf("%s: must be UTF-8", c.File)
-	case strings.HasSuffix(c.File, ".json"):
+	case strings.EqualFold(filepath.Ext(c.File), ".json"):
 		people, err = c.readJSON(content)
 	default:
 		people, err = c.readCSV(content)

@@ -195,3 +195,16 @@ func TestInviteBulkTellsWhoHasNoAddress(t *testing.T) {
 		}
 	}
 }
+
+// A file is JSON, however the end of its name is spelt.
+func TestInviteBulkReadsJSONInUpperCase(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	file := filepath.Join(t.TempDir(), "TEAM.JSON")
+	if err := os.WriteFile(file, []byte(`[{"target_email":"new@x.example"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, complaints := run("invite", "bulk", file); code != OK || !strings.Contains(out, "new@x.example") {
+		t.Errorf("%d, %s%s", code, out, complaints)
+	}
+}
