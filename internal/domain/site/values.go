@@ -69,16 +69,18 @@ func Fields(configSchema string) []plugin.SchemaField {
 	return slices.DeleteFunc(keyed(configSchema), func(f plugin.SchemaField) bool { return !fills(f) })
 }
 
-// unknown finds keys that are given, but are none of the schema.
+// unknown finds keys that are given, but are none of the schema. The first fault names those that are: with each of a thousand, an
+// answer would be of a megabyte.
 func (s schema) unknown(given []Value) (faults fault.List) {
 	known := make(map[string]bool, len(s))
 	for _, f := range s {
 		known[f.Key] = true
 	}
-	keys := s.keys()
+	keys := ": it has " + s.keys()
 	for _, g := range given {
 		if !g.JSON.Null && !known[g.Key] {
-			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such setting: it has %s.", keys))
+			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such setting%s.", keys))
+			keys = ""
 		}
 	}
 	return faults
