@@ -130,6 +130,28 @@ func TestSignInByMailLeadsOn(t *testing.T) {
 	})
 }
 
+// A form sent twice mails one link: the address's five of an hour are not used up by clicking.
+func TestSignInByMailIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example", SendEmail: new(false)}))
+	v := visit(t, s, "")
+	ask := func(email, form string) {
+		t.Helper()
+		v.want(202, "Check your mail", v.post("/console/session/mail", "email", email, "form", form))
+	}
+	form := formNamed.FindStringSubmatch(v.get("/console").body)[1]
+	ask("ada@x.example", form)
+	mailed(t, mails, 1)
+	ask("ada@x.example", form)
+	ask("bob@x.example", form) // a slip of the pen, put right
+	mailed(t, mails, 2)
+	if sent := mails.Mails(); len(sent) != 2 || sent[1].To[0] != "bob@x.example" {
+		t.Errorf("%d mails: %v", len(sent), sent)
+	}
+}
+
 // Who asks for a link loses nothing of what was kept for them.
 func TestSignInByMailKeepsWhatWasSent(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,7 @@ type Console struct {
 	forms   *dedup.Forms[next]
 	entered *dedup.Forms[signin.Entered]       // by links, and as guests
 	changed *dedup.Forms[addresschange.Change] // likewise
+	mailed  *dedup.Forms[struct{}]             // links to sign in with
 }
 
 // ErrorPage is the page for what goes wrong.
@@ -153,6 +154,7 @@ func (c *Console) Register(to *wire.Mux) {
 	base := c.Base()
 	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
 	c.forms, c.entered, c.changed = dedup.New(next.size), dedup.New[signin.Entered](nil), dedup.New[addresschange.Change](nil)
+	c.mailed = dedup.New[struct{}](nil)
 	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { redirectTo(w, c.root()) })
 	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))

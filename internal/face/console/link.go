@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"strings"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/signin"
@@ -42,8 +43,11 @@ func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) error {
 	if err := c.readOwn(w, r, maxSessionForm); err != nil {
 		return err
 	}
-	email := r.PostForm.Get("email")
-	if err := c.SignIn.Ask(r.Context(), email, c.Network(r)); err != nil {
+	email, from := r.PostForm.Get("email"), c.Network(r)
+	_, err := c.mailed.Do(r.Context(), from, r.PostForm.Get("form"), strings.TrimSpace(email), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.SignIn.Ask(ctx, email, from)
+	})
+	if err != nil {
 		return err
 	}
 	then := r.PostForm.Get("then")
