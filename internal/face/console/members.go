@@ -33,14 +33,14 @@ func showMembers(v *visit) (markup.Page, error) {
 	q := v.request.URL.Query()
 	form := MemberForm{strings.TrimSpace(q.Get("search")), q.Get("role")}
 	filter := client.MemberFilter{Search: form.Search}
-	if form.Role != "" {
-		level, err := access.ParseLevel("role", form.Role)
-		if err != nil {
-			return markup.Page{}, err
-		}
-		filter.Level = client.Level(level)
-	}
 	l, err := list(v, "members", func(ctx context.Context, part client.Range) (client.Page[client.Member], error) {
+		if form.Role != "" {
+			level, err := access.ParseLevel("role", form.Role)
+			if err != nil {
+				return client.Page[client.Member]{}, wrong("level", "Choose one of the list.")
+			}
+			filter.Level = client.Level(level)
+		}
 		return v.organization.ListMembers(ctx, filter, part)
 	})
 	return markup.Fill("members.html", Members{l, form, v.query()}), err
