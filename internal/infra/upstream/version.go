@@ -69,7 +69,11 @@ func (v versions) resolve(tag string) (Version, error) {
 	if tag != "" && tag == v.head.Tag {
 		return v.head, nil
 	}
-	return Version{}, fault.Field(fault.Invalid, "tag", "The repository has no tag %q.", tag)
+	newest, err := v.newest()
+	if err != nil {
+		return Version{}, fault.Field(fault.Invalid, "tag", "The repository has no tag %q.", tag)
+	}
+	return Version{}, fault.Field(fault.Invalid, "tag", "The repository has no tag %q: the newest is %q.", tag, newest.Tag)
 }
 
 // semantic returns a tag as package semver writes versions, or "" if it is not

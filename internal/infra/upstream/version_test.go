@@ -89,3 +89,18 @@ func TestLongestTag(t *testing.T) {
 		t.Errorf("more than %d characters are a tag", MaxTag)
 	}
 }
+
+// Who asks for a tag that is not there is told which one could be asked for.
+func TestMissingTagNamesTheNewest(t *testing.T) {
+	t.Parallel()
+	head := smartgit.Ref{Name: "HEAD", Commit: "c0ffee"}
+	for want, refs := range map[string][]smartgit.Ref{
+		`tag: The repository has no tag "v2": the newest is "v1.1.0".`: {{Name: "refs/tags/v1.0.0"}, {Name: "refs/tags/v1.1.0"}, head},
+		`tag: The repository has no tag "v2": the newest is "c0ffee".`: {head},
+		`tag: The repository has no tag "v2".`:                         {{Name: "refs/tags/beta"}},
+	} {
+		if _, err := readVersions(refs).resolve("v2"); err == nil || err.Error() != want {
+			t.Errorf("got %v; want %s", err, want)
+		}
+	}
+}
