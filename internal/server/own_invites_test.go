@@ -267,6 +267,9 @@ func TestLinkOfAnother(t *testing.T) {
 		if page := v.get(path); !strings.Contains(page.body, said) {
 			t.Error(page.body)
 		}
+		if page := v.post(path, "answer", "accept", "last_name", "www.evil.example"); page.status != 400 || !strings.Contains(page.body, said) {
+			t.Error(page.body)
+		}
 		if page := visit(t, s, "").get(path); strings.Contains(page.body, "signed in here") {
 			t.Error(page.body)
 		}

@@ -82,12 +82,11 @@ func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Pag
 	})
 }
 
-// failure is a fault, the invite it is about if that is known, and what the form
-// said if one was sent.
+// failure is a fault, the invite it is about if that is known, and the form as it was sent, with its faults, if one was.
 type failure struct {
 	error
 	opened invite.Opened
-	names  *invite.Names
+	form   *Invitation
 }
 
 // Unwrap returns only the fault.
@@ -98,12 +97,7 @@ func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error
 	if err != nil {
 		return markup.Page{}, failure{error: err, opened: o}
 	}
-	page := invitation(o)
-	page.SignedIn, page.SignsIn = as != nil, o.SignsIn(p.Ways)
-	if v, _ := p.SignedIn(r); v.Guest == "" && v.Email != o.TargetEmail {
-		page.Other = v.Email
-	}
-	return markup.Fill("invitation.html", page), nil
+	return markup.Fill("invitation.html", p.invitation(r, o, as)), nil
 }
 
 // open returns the invite behind a link, and who is signed in if that is whom it is for: they need no
@@ -165,7 +159,10 @@ func (p *Pages) accept(r *http.Request, token string, names invite.Names, draft 
 		made.Accepted, err = p.Invites.AcceptInBrowser(r.Context(), token, names, draft, p.Ways)
 	}
 	if err != nil {
-		return joined{}, failure{error: err, opened: o, names: &names}
+		form := p.invitation(r, o, as)
+		form.FirstName, form.LastName = names.FirstName.Or(form.FirstName), names.LastName.Value
+		form.Faults = fault.Of(err)
+		return joined{}, failure{error: err, opened: o, form: &form}
 	}
 	return made, nil
 }
@@ -235,26 +232,24 @@ func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	case fault.Internal:
 		return markup.Fill("failed.html", Failed{Detail: first.Detail, RequestID: p.RequestID(w)})
 	default:
-		if f.names != nil {
-			return markup.Fill("invitation.html", f.form())
+		if f.form != nil {
+			return markup.Fill("invitation.html", *f.form)
 		}
 		return markup.Fill("failed.html", Failed{Detail: first.Detail})
 	}
 }
 
-// form is the form as it was sent, with its faults.
-func (f failure) form() Invitation {
-	page := invitation(f.opened)
-	page.FirstName, page.LastName = f.names.FirstName.Or(page.FirstName), f.names.LastName.Value
-	page.Faults = fault.Of(f.error)
-	return page
-}
-
-func invitation(o invite.Opened) Invitation {
-	return Invitation{
+// invitation is the page of an invite, for whoever is signed in: as is who it is for, if they are.
+func (p *Pages) invitation(r *http.Request, o invite.Opened, as *Visitor) Invitation {
+	page := Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
 		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: dedup.Name(),
+		SignedIn: as != nil, SignsIn: o.SignsIn(p.Ways),
 	}
+	if v, _ := p.SignedIn(r); v.Guest == "" && v.Email != o.TargetEmail {
+		page.Other = v.Email
+	}
+	return page
 }
 
 func (p *Pages) welcome(made joined) Accepted {
