@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
@@ -109,14 +110,22 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return Refused
 }
 
+// refusal is all that is wrong with a request, one fault per line, and when to try again.
+func refusal(refused *client.Error) (all []string) {
+	for _, f := range refused.Errors {
+		all = append(all, (&client.Error{Errors: []client.Fault{f}}).Error())
+	}
+	if refused.RetryAfter > 0 {
+		all = append(all, fmt.Sprintf("try again in %s", refused.RetryAfter.Round(time.Second)))
+	}
+	return all
+}
+
 // lines is all that is wrong, one fault per line.
 func lines(err error) []string {
 	var all []string
 	if refused, ok := errors.AsType[*client.Error](err); ok && len(refused.Errors) > 0 {
-		for _, f := range refused.Errors {
-			all = append(all, (&client.Error{Errors: []client.Fault{f}}).Error())
-		}
-		return all
+		return refusal(refused)
 	}
 	if faults, ok := errors.AsType[fault.List](err); ok {
 		for _, f := range faults {

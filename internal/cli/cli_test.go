@@ -198,6 +198,22 @@ func TestWhatAProxyDoesNotFind(t *testing.T) {
 	}
 }
 
+// Whoever is refused for now is told when to try again.
+func TestWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "12")
+		w.WriteHeader(http.StatusTooManyRequests)
+		io.WriteString(w, `{"errors":[{"type":"throttled_error","code":"throttled","detail":"Too many requests.","attr":null}]}`)
+	}))
+	t.Cleanup(server.Close)
+	var complaints bytes.Buffer
+	code := Run(t.Context(), []string{"app", "list"}, []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
+	if want := "foyer: Too many requests.\nfoyer: try again in 12s\n"; code != Refused || complaints.String() != want {
+		t.Errorf("%d, %s; want %s", code, &complaints, want)
+	}
+}
+
 // A database that is away is told in lines that anybody can read, each once.
 func TestDatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
