@@ -542,6 +542,9 @@ func TestConsoleExport(t *testing.T) {
 		v.want(400, "<li>To: Must be a date", v.get("/console/@current/audit?until=9999-12-31"))
 		v.want(200, "Activity", v.get("/console/@current/audit?until=9998-12-31"))
 		v.want(400, "Must be a date", v.get("/console/@current/audit/export?since="+url.QueryEscape("x")))
+		if page := v.get("/console/@current/audit/export?user=olive"); page.status != 400 || page.header.Get("Content-Disposition") != "" || !strings.Contains(page.body, "<h1>That did not work</h1>") {
+			t.Errorf("%d %v\n%s", page.status, page.header, page.body)
+		}
 	})
 }
 

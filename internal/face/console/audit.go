@@ -136,6 +136,9 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = org.MaySeeActivity(v.caller)
 	}
+	if err == nil { // else what is wrong with the filter would be downloaded
+		_, err = v.organization.ListAudit(r.Context(), filter, client.Range{Limit: 1})
+	}
 	if err != nil {
 		c.fail(w, r, v, err)
 		return
