@@ -90,3 +90,13 @@ func TestConsoleFirstStepsWithoutApps(t *testing.T) {
 		}
 	})
 }
+
+// One of a thing is told as one.
+func TestOverviewCountsInWords(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		v.want(200, "<strong>1</strong> Member<", v.get("/console/@current"))
+		v.want(200, "<strong>0</strong> Apps<", v.get("/console/@current"))
+	})
+}

@@ -74,11 +74,19 @@ func showOverview(v *visit) (markup.Page, error) {
 
 // numbers are those of what somebody may see.
 func numbers(home string, there client.Overview) (all []Number) {
+	add := func(n int, one, path string) {
+		if n != 1 {
+			one += "s"
+		}
+		all = append(all, Number{n, one, home + path})
+	}
 	if there.Apps != nil {
-		all = append(all, Number{there.Apps.Count, "Apps", home + "/apps"}, Number{*there.Sites, "Sites", home + "/sites"})
+		add(there.Apps.Count, "App", "/apps")
+		add(*there.Sites, "Site", "/sites")
 	}
 	if there.Invites != nil {
-		all = append(all, Number{*there.Members, "Members", home + "/members"}, Number{there.Invites.Count, "Invites", home + "/invites"})
+		add(*there.Members, "Member", "/members")
+		add(there.Invites.Count, "Invite", "/invites")
 	}
 	return all
 }
