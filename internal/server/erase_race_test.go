@@ -213,3 +213,46 @@ func TestResendWhileTakenOver(t *testing.T) {
 		}
 	})
 }
+
+// Whoever invites several addresses of somebody who is erased does so first, or after that; neither stops the other.
+func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
+	t.Parallel()
+	w, _ := withInvite(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
+	const married = "ada@married.example"
+	if _, err := w.Organizations.SetUser(t.Context(), access.Caller{}, inviter, org.SelfPatch{Email: patch.Of(married)}); err != nil {
+		t.Fatal(err)
+	}
+	other := must[org.Organization](t)(w.Organizations.Create(t.Context(), "Other"))
+	m := must[org.Membership](t)(w.Invites.AddMember(t.Context(), access.Caller{}, other.ID, "host@x.example", access.Owner))
+	host := access.Caller{UserID: m.User.ID, Level: m.Level, Scope: access.All, Organization: other.Organization}
+	w.Invites.Mails, w.Invites.Limits.Mails = true, 10
+	drafts := []invite.Draft{draftTo(inviter), draftTo(married)}
+	for _, i := range must[[]invite.Invite](t)(w.Invites.CreateBulk(t.Context(), host, drafts)) {
+		if i.TargetEmail == inviter {
+			if err := w.Invites.Delete(t.Context(), host, i.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	invited, erased := make(chan error, 1), make(chan error, 1)
+	err := w.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.All(ctx, tx, db.Value[int], `SELECT 1 FROM quotas FOR UPDATE`); err != nil {
+			return err
+		}
+		done := func() int { return len(invited) + len(erased) }
+		go func() {
+			_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, married)
+			erased <- err
+		}()
+		awaitWaiting(t, w.DB, 1, done)
+		go func() {
+			_, err := w.Invites.CreateBulk(t.Context(), host, drafts)
+			invited <- err
+		}()
+		awaitWaiting(t, w.DB, 2, done)
+		return nil
+	})
+	if err := errors.Join(err, <-invited, <-erased); err != nil {
+		t.Error(err)
+	}
+}

@@ -8,12 +8,15 @@ import (
 	"foyer/internal/infra/quota"
 )
 
-// EraseUser removes the invites to a person, accepted or not.
+// EraseUser removes the invites to a person, accepted or not: the invites to all addresses before the quotas of any, as placeAll
+// locks them.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	for _, email := range p.Emails {
 		if err := s.eraseOpen(ctx, tx, email); err != nil {
 			return err
 		}
+	}
+	for _, email := range p.Emails {
 		if err := db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE target_email = $1`, email); err != nil {
 			return err
 		}
