@@ -79,8 +79,11 @@ func listMinutes(ctx context.Context, q db.Querier, before int64) ([]hourOf, err
 			SELECT app_id, site_id, version, minute FROM site_counts WHERE minute % 60 > 0 AND minute < $1 ORDER BY minute LIMIT 10000) AS oldest`, before)
 }
 
-// makeHour adds up the minutes of an hour. A count that is at the first minute of its hour is that hour's.
+// makeHour adds up the minutes of an hour, once it keeps the site. A count that is at the first minute of its hour is that hour's.
 func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
+	if err := db.Exec(ctx, tx, `SELECT 1 FROM sites WHERE id = $1`+kept, h.siteID); err != nil {
+		return err
+	}
 	const ofHour = ` FROM site_counts WHERE app_id = $1 AND site_id = $2 AND version = $3 AND minute >= $4 AND minute < $4 + 60`
 	err := db.Exec(ctx, tx, `
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
