@@ -48,11 +48,12 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
 }
 
-// removeOldErrors keeps the last errors of an app on a site.
+// removeOldErrors keeps the last errors of an app on a site, and those that another server is writing.
 func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
 	return db.Exec(ctx, tx, `
 		DELETE FROM site_errors WHERE app_id = $1 AND site_id = $2 AND digest IN (
-			SELECT digest FROM site_errors WHERE app_id = $1 AND site_id = $2 ORDER BY last_at DESC, digest LIMIT 100000 OFFSET $3)`,
+			SELECT digest FROM site_errors WHERE app_id = $1 AND site_id = $2 ORDER BY last_at DESC, digest LIMIT 100000 OFFSET $3
+			FOR UPDATE SKIP LOCKED)`,
 		appID, siteID, maxErrorsKept)
 }
 

@@ -1,12 +1,15 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // Whoever makes hours of the minutes of a site that is being deleted waits for that; neither stops the other.
@@ -41,4 +44,47 @@ func TestHoursDuringADeletion(t *testing.T) {
 			r.Errorf("%s rows", rows)
 		}
 	})
+}
+
+// Of two servers that write errors of an app that has too many, neither stops the other.
+func TestTooManyErrorsOnTwoServers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, dbtest.Open(t, dbtest.Postgres(t))) // SQLite has one transaction at a time
+	s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+	r.place(r.caller, s, p)
+	oldest := errorKey{versionKey: versionKey{appID: p.ID, number: 1}, siteID: s.ID, message: "0"}
+	write := func(ctx context.Context, tx *db.Tx, of errorKey, at time.Time) error {
+		return addError(ctx, tx, of, noted{n: 1, first: at, last: at})
+	}
+	err := r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (all error) {
+		for i := range maxErrorsKept {
+			of := oldest
+			of.message = strconv.Itoa(i)
+			all = errors.Join(all, write(ctx, tx, of, r.DB.Now().Add(time.Duration(i-maxErrorsKept)*time.Minute)))
+		}
+		return all
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := oldest
+	newest.message = "new"
+	other := make(chan error, 1)
+	err = r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM site_errors WHERE message = '0' FOR UPDATE`)
+		if err != nil {
+			return err
+		}
+		go func() {
+			other <- r.Manifests.Counts.writeErrors(context.WithoutCancel(t.Context()), []errorKey{newest}, map[errorKey]*noted{newest: {n: 1, last: r.DB.Now()}})
+		}()
+		for waiting := 0; waiting+len(other) == 0 && err == nil; {
+			waiting, err = db.One(t.Context(), r.DB, db.Value[int],
+				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		}
+		return cmp.Or(err, write(ctx, tx, newest, r.DB.Now()))
+	})
+	if err := errors.Join(err, <-other); err != nil {
+		t.Error(err)
+	}
 }
