@@ -143,6 +143,62 @@ func TestUseIsNotedWhileRevoked(t *testing.T) {
 	})
 }
 
+// Revoking several keys and noting the use of several sessions take their locks in one order, whichever key a session began with.
+func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
+	t.Parallel()
+	for what, revoke := range map[string]func(ctx context.Context, k *Keys, tx *db.Tx, userID int64) error{
+		"all of a user": func(ctx context.Context, k *Keys, tx *db.Tx, userID int64) error {
+			return k.RevokeAll(ctx, tx, Caller{}, userID)
+		},
+		"all of an organization": func(ctx context.Context, k *Keys, tx *db.Tx, _ int64) error {
+			return k.RevokeAllBound(ctx, tx, Caller{}, acme)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachURL(t, func(t *testing.T, url string) {
+				d := dbtest.Open(t, url)
+				k := NewKeys(d)
+				userID, _ := withKeys(t, k)
+				join(t, k, userID)
+				var keys []int64
+				for range 2 {
+					key, _, err := k.Create(t.Context(), Draft{UserID: userID, OrganizationID: acme, Scope: All})
+					if err != nil {
+						t.Fatal(err)
+					}
+					keys = append(keys, key.ID)
+				}
+				for _, keyID := range []int64{0, keys[1], keys[0]} {
+					begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: keyID})
+				}
+				at := d.Now().Add(time.Second)
+				revoked := make(chan error, 1)
+				err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+					sessions, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM sessions ORDER BY id`)
+					for i, id := range sessions {
+						err = errors.Join(err, markSessionUsed(ctx, tx, lastuse.Used{ID: id}, at))
+						if i != 1 {
+							continue
+						}
+						if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // two are marked by then
+							return err
+						}
+						go func() {
+							revoked <- k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error { return revoke(ctx, k, tx, userID) })
+						}()
+						err = errors.Join(err, waitForOthers(t, d, url, 1, revoked))
+					}
+					return err
+				})
+				if failed := <-revoked; err != nil || failed != nil {
+					t.Errorf("%v, %v", err, failed)
+				}
+			})
+		})
+	}
+}
+
 // waitForOthers returns once so many other transactions wait for this one, or one is done.
 func waitForOthers(t *testing.T, d *db.DB, url string, others int, done chan error) (err error) {
 	t.Helper()

@@ -77,9 +77,13 @@ func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, by Caller, organiz
 	return k.revokeWhere(ctx, tx, by, `organization_id = $1`, organizationID)
 }
 
+// revokeWhere locks the keys, and then the sessions that began with them, in the order in which FlushUse changes them.
 func (k *Keys) revokeWhere(ctx context.Context, tx *db.Tx, by Caller, where string, args ...any) error {
 	keys, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE `+where+` ORDER BY id FOR UPDATE`, args...)
 	if err != nil {
+		return err
+	}
+	if err := lockBegunWith(ctx, tx, where, args...); err != nil {
 		return err
 	}
 	for _, key := range keys {

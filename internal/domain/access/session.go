@@ -201,6 +201,12 @@ func (k *Keys) RemoveSessionsBy(ctx context.Context, tx *db.Tx, by Caller, userI
 
 // RevokeAll revokes all keys of a user and ends all their sessions, inside Change.
 func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64) error {
+	if err := lockKeys(ctx, tx, userID); err != nil {
+		return err
+	}
+	if _, err := lockBegun(ctx, tx, userID); err != nil { // also those that no key has begun
+		return err
+	}
 	if err := k.revokeWhere(ctx, tx, by, `user_id = $1`, userID); err != nil {
 		return err
 	}

@@ -46,6 +46,11 @@ func lockBegun(ctx context.Context, tx *db.Tx, userID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY id FOR UPDATE`, userID)
 }
 
+// lockBegunWith is lockBegun for the sessions that began with the keys that a condition selects.
+func lockBegunWith(ctx context.Context, tx *db.Tx, where string, args ...any) error {
+	return db.Exec(ctx, tx, `SELECT 1 FROM sessions WHERE key_id IN (SELECT id FROM keys WHERE `+where+`) ORDER BY id FOR UPDATE`, args...)
+}
+
 func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id FOR UPDATE`, keyID)
 }
