@@ -173,11 +173,11 @@ type worker struct {
 }
 
 // schedule puts the jobs that return, unless another server has done it, and reports
-// whether it could.
+// whether it could. Servers that begin at once wait for each other's, so all put them in one order.
 func (w worker) schedule(ctx context.Context) bool {
 	err := w.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		for name, kind := range w.kinds {
-			if kind.Every == 0 {
+		for _, name := range slices.Sorted(maps.Keys(w.kinds)) {
+			if w.kinds[name].Every == 0 {
 				continue
 			}
 			if err := w.Put(ctx, tx, name, ""); err != nil {
