@@ -72,6 +72,7 @@ const dataBatch = 500
 func dropData(ctx context.Context, d *db.DB, organizationID string, before time.Time) (more bool, err error) {
 	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		more = false
+		lockStored(tx)
 		last, err := lastBefore(ctx, tx, organizationID, before)
 		if err != nil || last == 0 {
 			return err
@@ -101,6 +102,7 @@ func clearData(ctx context.Context, tx *db.Tx, organizationID string, last int64
 
 // EraseEvents removes the data of all entries of an organization. Its chain holds.
 func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
+	lockStored(tx)
 	return db.Exec(ctx, tx, erasedData+`organization_id = $1`, organizationID)
 }
 

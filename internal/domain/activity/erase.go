@@ -47,6 +47,7 @@ func Addresses(ctx context.Context, tx *db.Tx, uuid string) ([]string, error) {
 // have no more of an address than its hash with a salt, which goes too. Events that show the
 // person are no longer listed.
 func Erase(ctx context.Context, tx *db.Tx, p Person) error {
+	lockStored(tx)
 	for _, text := range p.ShownBy() {
 		if err := eraseData(ctx, tx, text); err != nil {
 			return err

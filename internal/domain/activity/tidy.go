@@ -28,7 +28,11 @@ func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
 	return nil
 }
 
+// lockStored makes others wait who remove stored entries, or something of them: each comes to them in an order of its own.
+func lockStored(tx *db.Tx) { db.Lock(tx, "stored activity") }
+
 func tidyChain(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (n int, err error) {
+	lockStored(tx)
 	entries, err := oldest(ctx, tx, organizationID, chainBatch)
 	if err != nil {
 		return 0, err

@@ -125,3 +125,59 @@ func TestDropTraces(t *testing.T) {
 		}
 	})
 }
+
+// Whoever erases a person and what removes old entries, or their data, take turns, in whichever order they come to the entries.
+func TestTidyWhileErasing(t *testing.T) {
+	t.Parallel()
+	for what, tidy := range map[string]func(ctx context.Context, d *db.DB, before time.Time) error{"entries": activity.Tidy, "data": activity.DropData} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			tidyWhileErasing(t, tidy)
+		})
+	}
+}
+
+func tidyWhileErasing(t *testing.T, tidy func(context.Context, *db.DB, time.Time) error) {
+	t.Helper()
+	d := dbtest.Open(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
+	old := d.Now().Add(-2 * time.Hour)
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (all error) {
+		for _, data := range []string{`{"email":"ada@x.example"}`, `{"uuid":"user-1"}`} { // the second one is erased first
+			e := activity.Entry{OrganizationID: "acme", Scope: activity.Invite, Verb: activity.Created, Data: data}
+			all = errors.Join(all, activity.Record(ctx, tx, e, old))
+		}
+		return all
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := activity.NumberAll(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	tidied, erased := make(chan error, 1), make(chan error, 1)
+	await := func(others int) (err error) {
+		for waiting := 0; waiting+len(tidied)+len(erased) < others && err == nil; {
+			waiting, err = db.One(t.Context(), d, db.Value[int],
+				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		}
+		return err
+	}
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM activity ORDER BY id LIMIT 1 FOR UPDATE`); err != nil {
+			return err
+		}
+		go func() { tidied <- tidy(t.Context(), d, d.Now()) }()
+		if err := await(1); err != nil {
+			return err
+		}
+		go func() {
+			erased <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return activity.Erase(ctx, tx, activity.Person{UserID: 1, UUID: "user-1", Emails: []string{"ada@x.example"}})
+			})
+		}()
+		return await(2)
+	})
+	if err := errors.Join(err, <-tidied, <-erased); err != nil {
+		t.Error(err)
+	}
+}
