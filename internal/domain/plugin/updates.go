@@ -53,18 +53,23 @@ func (s Service) setDue(ctx context.Context, every time.Duration) error {
 		if err != nil || len(urls) == 0 {
 			return err
 		}
-		err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-			for _, url := range urls {
-				if err := setFirstDue(ctx, tx, url, s.DB.Now().Add(rand.N(every))); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return s.setDueOf(ctx, tx, urls, every) })
 		if err != nil {
 			return err
 		}
 	}
+}
+
+func (s Service) setDueOf(ctx context.Context, tx *db.Tx, urls []string, every time.Duration) error {
+	if err := lockSourcesAt(ctx, tx, urls); err != nil {
+		return err
+	}
+	for _, url := range urls {
+		if err := setFirstDue(ctx, tx, url, s.DB.Now().Add(rand.N(every))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // takeDue returns upstreams that are due, for nobody else: they are due again later than every from now.
@@ -74,6 +79,9 @@ func (s Service) takeDue(ctx context.Context, every time.Duration) (taken []stri
 		now := s.DB.Now()
 		latest := now.Add(every + every/6 + maxAhead)
 		urls, err := dueURLs(ctx, tx, now, latest, updateBatch)
+		if err == nil {
+			err = lockSourcesAt(ctx, tx, urls)
+		}
 		if err != nil {
 			return err
 		}

@@ -30,6 +30,17 @@ func dueURLs(ctx context.Context, tx *db.Tx, now, latest time.Time, limit int) (
 		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $3`, now, latest, limit)
 }
 
+// lockSourcesAt locks the sources of the apps that come from some upstreams, in the order in which whoever erases an organization
+// comes to them.
+func lockSourcesAt(ctx context.Context, tx *db.Tx, urls []string) error {
+	if len(urls) == 0 {
+		return nil
+	}
+	var args []any
+	query := `SELECT 1 FROM plugin_sources WHERE url_key IN (` + db.Arg(&args, urls...) + `) ORDER BY plugin_id FOR UPDATE`
+	return db.Exec(ctx, tx, query, args...)
+}
+
 // postpone has an upstream be due at a later time, and returns 0 if it no longer is due.
 func postpone(ctx context.Context, tx *db.Tx, url string, now, latest, at time.Time) (int64, error) {
 	return db.Changed(ctx, tx, `UPDATE plugin_sources SET check_due_at = $4 WHERE url_key = $3 AND `+isDue, now, latest, url, at)

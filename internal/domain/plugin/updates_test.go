@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
@@ -224,4 +227,58 @@ func (r rig) elsewhereOwner() access.Caller {
 	c := r.caller
 	c.Organization = o.Organization
 	return c
+}
+
+// Whoever takes the upstreams that are due and whoever erases an organization come to its apps in one order.
+func TestUpdatesAreDueDuringAnErasure(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
+	r := newRig(t, d)
+	var apps []Plugin
+	for range 2 {
+		p, err := r.Create(t.Context(), r.caller, Draft{Name: patch.Of("App"), Type: patch.Of("local")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		apps = append(apps, p)
+	}
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (all error) {
+		for i, p := range apps { // the upstream of the last app is due first
+			o := origin{PluginID: p.ID, OrganizationID: p.OrganizationID, PublicToken: strconv.Itoa(i), URLKey: "url " + strconv.Itoa(i)}
+			all = errors.Join(all, insertOrigin(ctx, tx, o), setFirstDue(ctx, tx, o.URLKey, d.Now().Add(-time.Duration(i+1)*time.Minute)))
+		}
+		return all
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, erased := make(chan error, 1), make(chan error, 1)
+	await := func(others int) (err error) {
+		for waiting := 0; waiting+len(taken)+len(erased) < others && err == nil; {
+			waiting, err = db.One(t.Context(), d, db.Value[int],
+				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		}
+		return err
+	}
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM plugin_sources WHERE plugin_id = $1 FOR UPDATE`, apps[0].ID); err != nil {
+			return err
+		}
+		go func() {
+			erased <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return cmp.Or(LockAll(ctx, tx, r.caller.Organization.ID), r.EraseOrganization(ctx, tx, r.caller.Organization.ID))
+			})
+		}()
+		if err := await(1); err != nil {
+			return err
+		}
+		go func() {
+			_, err := r.takeDue(t.Context(), everySix)
+			taken <- err
+		}()
+		return await(2)
+	})
+	if err := errors.Join(err, <-taken, <-erased); err != nil {
+		t.Error(err)
+	}
 }
