@@ -145,3 +145,33 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 		})
 	}
 }
+
+// Whoever withdraws a version of theirs, in a request with an Idempotency-Key, while they are erased does so first; neither stops
+// the other.
+func TestWithdrawWhileErasing(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w, _ := withInvite(t, url)
+		app := must[plugin.Plugin](t)(w.Plugins.Create(t.Context(), w.ada, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))
+		for _, text := range []string{"1", "2"} {
+			edit := plugin.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(text)}
+			must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), w.ada, app.ID, plugin.Draft{}, []plugin.Edit{edit}))
+		}
+		claim, _, err := w.Keys.Claim(t.Context(), w.ada, "another", "fingerprint", func(any) access.Answer { return access.Answer{Status: 200} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, erased := w.erase(t)
+		w.Plugins.Follow = func(context.Context, *db.Tx, access.Caller, int64) error {
+			begin()
+			return nil
+		}
+		_, err = w.Plugins.Withdraw(claim.With(t.Context()), w.ada, app.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1})
+		if err := errors.Join(err, <-erased); err != nil {
+			t.Fatal(err)
+		}
+		if tables := holding(t, w.DB, inviter); tables != nil {
+			t.Errorf("%q have the address", tables)
+		}
+	})
+}

@@ -175,19 +175,19 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 	return v, err
 }
 
-// versionAsked reads a version that a request names, as the request's preconditions want it.
+// versionAsked reads a version that a request names, as the request's preconditions want it. The answer shows whoever made it:
+// they are not erased meanwhile.
 func versionAsked(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
-	v, err := findVersionAndUsers(ctx, tx, id, number, "")
+	v, err := findVersionAndUsers(ctx, tx, id, number, " FOR KEY SHARE OF u")
 	if err != nil {
 		return Version{}, access.OrNotFound(err)
 	}
 	return v, precondition.Check(ctx, v)
 }
 
-// answerWith reads a version that the caller has withdrawn or restored, and keeps it as the answer, which shows whoever made
-// it: they are not erased meanwhile.
+// answerWith reads a version that the caller has withdrawn or restored, and keeps it as the answer.
 func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
-	v, err := findVersionAndUsers(ctx, tx, id, number, " FOR KEY SHARE OF u")
+	v, err := findVersionAndUsers(ctx, tx, id, number, "")
 	if err != nil {
 		return Version{}, err
 	}
