@@ -76,7 +76,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, maxWall, errWall)
+	ctx, cancel := withWall(ctx, maxWall)
 	defer cancel()
 	answer, complaint := capped{max: maxAnswer}, capped{max: maxStderr}
 	cmd := exec.CommandContext(ctx, self, command, task)
@@ -117,6 +117,26 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		p.log.ErrorContext(ctx, "child crashed", "task", task, "exit", exit.Error(), "stacks", stacks(complaint.kept.String()))
 	}
 	return nil, &KilledError{reason}
+}
+
+// withWall returns a context that ends, with errWall, when a limit of time is over. The time is counted in ticks, of which a
+// program that stands still misses all but one: its children have stood still with it, on a virtual machine that was paused.
+func withWall(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	const ticks = 15
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		tick := time.NewTicker(limit / ticks)
+		defer tick.Stop()
+		for range ticks {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(errWall)
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // processorTime is what a child that has ended has used; 0: it did not start.
