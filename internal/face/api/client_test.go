@@ -228,7 +228,7 @@ type exampleAnswer struct {
 func newExampleServer(t *testing.T) *exampleServer {
 	t.Helper()
 	doc := readDocument(t)
-	checker := openapitest.NewChecker(t, api.OpenAPI())
+	checker := checker(t)
 	s := &exampleServer{ServeMux: http.NewServeMux(), answers: map[string]exampleAnswer{}, asked: map[string]bool{}}
 	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
 		if !strings.HasPrefix(o.Path, "/api/") {

@@ -13,7 +13,6 @@ import (
 
 	"foyer/internal/domain/access"
 	"foyer/internal/face/api"
-	"foyer/internal/face/openapi/openapitest"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/sandbox"
 )
@@ -22,7 +21,7 @@ import (
 // that the document itself allows, and no page without results.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	t.Parallel()
-	checker := openapitest.NewChecker(t, api.OpenAPI())
+	checker := checker(t)
 	doc := readDocument(t)
 	for name, r := range doc.Components.Responses {
 		for mediaType, c := range r.Content {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func each(t *testing.T, test func(r *rig)) {
 func newRig(tb testing.TB, d *db.DB) *rig {
 	tb.Helper()
 	keys := access.NewKeys(d)
-	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys, MaxInviteTTL: 72 * time.Hour}, checker: openapitest.NewChecker(tb, api.OpenAPI())}
+	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys, MaxInviteTTL: 72 * time.Hour}, checker: checker(tb)}
 	links, err := invite.NewLinks("a secret of the tests", baseURL)
 	if err != nil {
 		tb.Fatal(err)
@@ -89,6 +90,18 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r.key = r.newKey(r.owner, "*")
 	r.otherKey = r.newKey(r.join(r.other, "owner@other.example", access.Owner), "*")
 	return r
+}
+
+// described is the document, ready to check answers: to read it takes longer than most tests.
+var described = sync.OnceValues(func() (*openapitest.Checker, error) { return openapitest.NewChecker(api.OpenAPI()) })
+
+func checker(tb testing.TB) *openapitest.Checker {
+	tb.Helper()
+	c, err := described()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
 }
 
 // newApps is what the server has, with a catalog and an upstream of its own.

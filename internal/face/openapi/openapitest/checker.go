@@ -31,24 +31,27 @@ type Checker struct {
 const documentURL = "openapi.json"
 
 // NewChecker reads a YAML document.
-func NewChecker(tb testing.TB, document []byte) *Checker {
-	tb.Helper()
+func NewChecker(document []byte) (*Checker, error) {
 	text, err := openapi.JSON(document)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
+	}
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
 	}
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	compiler.UseLoader(noLoader{})
 	if err := compiler.AddResource(documentURL, tree); err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	return &Checker{doc: parse(tb, document), compiler: compiler, schemas: map[string]*jsonschema.Schema{}}
+	return &Checker{doc: doc, compiler: compiler, schemas: map[string]*jsonschema.Schema{}}, nil
 }
 
 // noLoader keeps a document from reaching files and hosts: the compiler's own

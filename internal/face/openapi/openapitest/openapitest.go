@@ -23,8 +23,16 @@ type Operation struct {
 // Operations lists the operations of a YAML document by path, then method.
 func Operations(tb testing.TB, document []byte) []Operation {
 	tb.Helper()
+	text, err := openapi.JSON(document)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	doc, err := parse(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	var all []Operation
-	for path, item := range parse(tb, document).Paths {
+	for path, item := range doc.Paths {
 		for method, op := range item {
 			all = append(all, Operation{ID: op.OperationID, Method: strings.ToUpper(method), Path: path, Scope: op.scope()})
 		}
@@ -97,15 +105,9 @@ func (o operation) scope() string {
 	return ""
 }
 
-func parse(tb testing.TB, document []byte) description {
-	tb.Helper()
-	text, err := openapi.JSON(document)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var d description
+func parse(text []byte) (d description, err error) {
 	if err := json.Unmarshal(text, &d); err != nil {
-		tb.Fatalf("read the document: %v", err)
+		return d, fmt.Errorf("read the document: %w", err)
 	}
-	return d
+	return d, nil
 }
