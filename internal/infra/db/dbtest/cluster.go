@@ -26,7 +26,7 @@ func NewCluster(tb testing.TB) *Cluster {
 
 func newCluster(tb testing.TB, command, settings string) *Cluster {
 	tb.Helper()
-	c, err := startCluster(command, settings)
+	c, err := startCluster("", command, settings)
 	if err != nil {
 		tb.Fatalf("starting PostgreSQL: %v", err)
 	}

@@ -29,7 +29,7 @@ import (
 // nothing but foyer's schema, which each test would wait for otherwise. Its server is started
 // by the first call in a test binary and ends with that binary, however that ends.
 //
-// The server forgoes fsync: it tests logic, not what survives a power failure.
+// The server forgoes fsync, and the disk where memory has room: it tests logic, not what survives a power failure.
 // Without PostgreSQL's server programs the test fails; it is never skipped.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
@@ -60,7 +60,7 @@ const migrated = "migrated"
 // sharedCluster is one per test binary. Sharing it between the binaries of a run
 // would save a second each, and cost a count of users that survives kill -9.
 var sharedCluster = sync.OnceValues(func() (*Cluster, error) {
-	c, err := startCluster(initdb, forgetful)
+	c, err := startCluster(memory(), initdb, forgetful)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +137,13 @@ pg_ctl -D data -m immediate stop
 rm -rf "$PWD"
 `
 
-// startCluster runs a server whose folder data a command makes.
-func startCluster(command, settings string) (*Cluster, error) {
+// startCluster runs a server whose folder data a command makes, in a new folder of parent, or where temporary ones are.
+func startCluster(parent, command, settings string) (*Cluster, error) {
 	programs, err := findPrograms()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "foyer-postgres-")
+	dir, err := os.MkdirTemp(parent, "foyer-postgres-")
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdCluster) == "" {
 		os.Exit(m.Run())
 	}
-	c, err := startCluster(initdb, forgetful)
+	c, err := startCluster(memory(), initdb, forgetful)
 	if err != nil {
 		os.Exit(1)
 	}
