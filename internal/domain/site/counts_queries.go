@@ -44,7 +44,9 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 			CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS TIMESTAMPTZ),
 			CAST($11 AS TIMESTAMPTZ)
 		FROM sites WHERE id = $2`+kept+`
-		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen, last_at = excluded.last_at`,
+		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen,
+			first_at = CASE WHEN excluded.first_at < site_errors.first_at THEN excluded.first_at ELSE site_errors.first_at END,
+			last_at = CASE WHEN excluded.last_at > site_errors.last_at THEN excluded.last_at ELSE site_errors.last_at END`,
 		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
 }
 

@@ -88,3 +88,24 @@ func TestTooManyErrorsOnTwoServers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Reports that a server could write only after later ones of another server move neither end of the time of an error
+// the wrong way.
+func TestErrorsWrittenLate(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		now := r.DB.Now()
+		key := errorKey{versionKey: versionKey{appID: p.ID, number: 1}, siteID: s.ID, message: "broken"}
+		early := noted{n: 1, first: now.Add(-20 * time.Minute), last: now.Add(-10 * time.Minute)}
+		late := noted{n: 1, first: now.Add(-5 * time.Minute), last: now}
+		for _, e := range []noted{late, early} {
+			if err := r.Manifests.Counts.writeErrors(r.Context(), []errorKey{key}, map[errorKey]*noted{key: &e}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if e := r.health(s, p).Errors[0]; !e.FirstAt.Equal(early.first) || !e.LastAt.Equal(late.last) || e.Count != 2 {
+			r.Errorf("%d from %s to %s", e.Count, e.FirstAt, e.LastAt)
+		}
+	})
+}
