@@ -129,7 +129,7 @@ func (c appReview) Run(ctx context.Context, o *client.Organization, out *termina
 			bundle += " of an earlier version, since it does not compile"
 		}
 	}
-	if err := out.Say(nil, "An upgrade would go to %s, with %s, and change %d files.", terminal.Printable(tag), bundle, len(to.Files)); err != nil {
+	if err := out.Say(nil, "An upgrade would go to %s, with %s, and change %s.", terminal.Printable(tag), bundle, terminal.Count(len(to.Files), "file")); err != nil {
 		return err
 	}
 	return showDiffs(out, to.Files)

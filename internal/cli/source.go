@@ -100,7 +100,7 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 			return err
 		}
 	}
-	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %d files of app %d into %s.", len(names), len(source.SourceFiles), source.ID, c.Dir)
+	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %s of app %d into %s.", len(names), terminal.Count(len(source.SourceFiles), "file"), source.ID, c.Dir)
 }
 
 // isHidden reports whether a file, or a folder that it is in, has a name that begins with a dot, or is node_modules, which
@@ -135,7 +135,7 @@ func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, er
 	if replaced == 0 {
 		return names, nil
 	}
-	return names, in.Confirm("%s", fmt.Sprintf("Replace %d files that are different?", replaced))
+	return names, in.Confirm("Overwrite %s with other contents?", terminal.Count(replaced, "file"))
 }
 
 // isThere reports whether the folder has a file. Through a link, also one in place of a folder, another would be written.

@@ -104,5 +104,5 @@ func (c userUnlink) Run(ctx context.Context, d *server.Domain, out *terminal.Out
 	if err != nil {
 		return err
 	}
-	return out.Say(map[string]int64{"unlinked": int64(n)}, "Unlinked %d accounts at the identity provider.", n)
+	return out.Say(map[string]int64{"unlinked": int64(n)}, "Unlinked %s at the identity provider.", terminal.Count(n, "account"))
 }

@@ -299,6 +299,14 @@ func text(cell any) string {
 	return fmt.Sprint(cell)
 }
 
+// Count is a number of things, of which one is named: 1 file, 2 files.
+func Count(n int, one string) string {
+	if n != 1 {
+		one += "s"
+	}
+	return strconv.Itoa(n) + " " + one
+}
+
 // Printable is a cell's text. What somebody has typed into the API must not be
 // able to command the terminal of whoever reads it.
 func Printable(cell any) string {
