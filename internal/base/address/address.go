@@ -1,5 +1,5 @@
-// Package address knows what a plain e-mail address is, and brings each into the
-// one form that foyer stores, compares and puts on a mail.
+// Package address checks plain e-mail addresses and brings them into the one form that foyer stores, compares and writes
+// in mail headers.
 package address
 
 import (
@@ -18,14 +18,14 @@ const MaxLength = 254
 
 var errAddress = errors.New("not an e-mail address of the form name@host.example")
 
-// ErrTooLong says that an address is longer than MaxLength, its domain in ASCII.
+// ErrTooLong says that an address, with its domain in ASCII, is longer than MaxLength.
 var ErrTooLong = fmt.Errorf("longer than %d characters", MaxLength)
 
-// localhost is the one host without a dot that mail is sent to and from.
+// localhost is the only host without a dot that can send and receive mail.
 const localhost = "localhost"
 
-// Parse reads a plain address: trimmed, lower-cased, the domain in ASCII (IDNA).
-// No display name, no quotes, no comments, no address literal.
+// Parse reads a plain address and returns it trimmed, in lower case, with the domain in ASCII (IDNA). It refuses display
+// names, quotes, comments and address literals.
 func Parse(s string) (string, error) {
 	local, domain, _ := strings.Cut(strings.TrimSpace(s), "@")
 	if !dotAtom(local) || len(local) > 64 {
@@ -43,7 +43,7 @@ func Parse(s string) (string, error) {
 	return strings.ToLower(local) + "@" + domain, nil
 }
 
-// In reports whether a text has an address, as Parse returns it, that is not a part of another one.
+// In reports whether text contains the address plain, in the form Parse returns, and not just as part of a longer address.
 func In(text, plain string) bool {
 	text = strings.ToLower(text)
 	for from := 0; ; {
@@ -65,16 +65,16 @@ func In(text, plain string) bool {
 	}
 }
 
-// domainNames are names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).
+// domainNames accepts names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).
 var domainNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
-// maxDomain is how many bytes a name is sure not to have: in ASCII it has 253 characters at most. For many different letters,
-// ToASCII takes squared time.
+// maxDomain is more bytes than a valid name can have: in ASCII, a name has at most 253 characters. Longer names are
+// refused early because ToASCII takes quadratic time for text with many different letters.
 const maxDomain = 4 * 253
 
 var errDomain = errors.New("not a domain like example.com")
 
-// Domain reads the name of an internet domain: lower-cased, in ASCII (IDNA).
+// Domain reads an internet domain name and returns it in lower case, in ASCII (IDNA).
 func Domain(s string) (string, error) {
 	if len(s) > maxDomain {
 		return "", errDomain
@@ -95,9 +95,8 @@ func notAtomText(r rune) bool {
 	return !letterOrDigit(r) && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+/=?^_`{|}~-", r)
 }
 
-// publicName reports whether an ASCII name is that of a host below another domain, made
-// of letters, digits and hyphens (RFC 952, RFC 1123 section 2.1). Its last part begins
-// with a letter: else it is an IP address.
+// publicName reports whether an ASCII name is a host below another domain, made of letters, digits and hyphens (RFC 952,
+// RFC 1123 section 2.1). The last label must begin with a letter: otherwise the name is an IP address.
 func publicName(s string) bool {
 	labels := strings.Split(s, ".")
 	for _, label := range labels {
@@ -112,5 +111,5 @@ func notHostText(r rune) bool { return !letterOrDigit(r) && r != '-' }
 
 func letterOrDigit(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 
-// DomainOf is what follows the @ of an address.
+// DomainOf returns the part of an address after the @.
 func DomainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }

@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Of a name that cannot be one, nothing is looked at: as many different letters would take seconds.
+// Domain refuses a name that is too long without converting it: that many different letters would take seconds.
 func TestLongDomain(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	var letters strings.Builder
 	for r := 'a'; letters.Len() < 60_000; r++ {

@@ -1,5 +1,4 @@
-// Package cache keeps a bounded number of values in memory. When it is full, those
-// that were put first go.
+// Package cache keeps a bounded number of values in memory. A full cache evicts the oldest values first.
 package cache
 
 import (
@@ -8,15 +7,15 @@ import (
 	"sync"
 )
 
-// Cache holds values by key, each with the version of what it was made from. The zero
-// Cache is empty, and useless until Max is set.
+// Cache holds values by key, each with the version of its source. The zero Cache is empty, and stores nothing until Max
+// is set.
 type Cache[K comparable, V any] struct {
-	Max  int         // of the sizes of all values together
-	Size func(V) int // of one value; nil: each is 1
+	Max  int         // limit for the sum of all sizes
+	Size func(V) int // size of one value; nil: each counts as 1
 
 	mu      sync.RWMutex
 	entries map[K]*list.Element // of *entry[K, V]
-	order   list.List           // the one put first is at the front
+	order   list.List           // the oldest is at the front
 	total   int
 }
 
@@ -27,15 +26,14 @@ type entry[K comparable, V any] struct {
 	size    int
 }
 
-// Unversioned is the version of what needs none.
+// Unversioned is the version of values that need none.
 const Unversioned = 0
 
-// VersionStep is how much the version of something in a database counts up by, a random number: a
-// PostgreSQL that fails over may lose its last commits, and later changes must not get the
-// versions that servers remember of what was lost.
+// VersionStep returns the random amount by which the version of a database row increases. A PostgreSQL failover may lose
+// the last commits, and later changes must not reuse the versions that servers remember for lost ones.
 func VersionStep() int64 { return 1 + rand.Int64N(1<<24) }
 
-// Get returns the value that was put last with this key, if it has this version.
+// Get returns the last value stored with this key, if it has this version.
 func (c *Cache[K, V]) Get(key K, version int64) (value V, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -47,8 +45,8 @@ func (c *Cache[K, V]) Get(key K, version int64) (value V, ok bool) {
 	return value, false
 }
 
-// Put keeps a value that was read after its version, unless it alone is more than Max.
-// The value must not be changed afterwards.
+// Put stores a value whose version was read before the value, unless the value alone is larger than Max. The value must
+// not be changed afterwards.
 func (c *Cache[K, V]) Put(key K, version int64, value V) {
 	size := 1
 	if c.Size != nil {
@@ -70,7 +68,7 @@ func (c *Cache[K, V]) Put(key K, version int64, value V) {
 	c.total += size
 }
 
-// Delete removes what was put with this key.
+// Delete removes the value stored with this key.
 func (c *Cache[K, V]) Delete(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

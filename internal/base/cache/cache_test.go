@@ -34,7 +34,7 @@ func TestCache(t *testing.T) {
 	c.Put("d", 1, "123456789")
 	get("c", 1, "")
 	get("b", 2, "1")
-	c.Put("e", 1, strings.Repeat("1", 11)) // never fits, and takes nothing's place
+	c.Put("e", 1, strings.Repeat("1", 11)) // never fits, and evicts nothing
 	get("e", 1, "")
 	get("d", 1, "123456789")
 	c.Delete("d")
@@ -42,7 +42,7 @@ func TestCache(t *testing.T) {
 	get("d", 1, "")
 }
 
-// However it is used, it holds no more than Max, and what was put last.
+// In any use, the cache holds at most Max, and the values stored last.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	c := cache.Cache[int, int]{Max: 100}

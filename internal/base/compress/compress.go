@@ -1,4 +1,4 @@
-// Package compress makes, once, the compressed form of what is served many times.
+// Package compress compresses texts that are served many times, once each.
 package compress
 
 import (
@@ -9,36 +9,35 @@ import (
 	"sync"
 )
 
-// Gzip is body in the format of RFC 1952.
+// Gzip returns body in the format of RFC 1952.
 func Gzip(body []byte) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	_, _ = w.Write(body) // into memory
+	_, _ = w.Write(body) // writing to memory cannot fail
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// Text is served as it is, or compressed. Each form is made when it is first asked for.
+// Text can be served plain or compressed. Each form is made on first use.
 type Text struct{ Plain, Compressed func() []byte }
 
-// New returns what plain makes, once.
+// New returns a Text whose plain form is made by one call of plain.
 func New(plain func() []byte) Text {
 	plain = sync.OnceValue(plain)
 	return Text{plain, sync.OnceValue(func() []byte { return Gzip(plain()) })}
 }
 
-// Of returns a body whose compressed form is made at once.
+// Of returns a Text of body, and compresses it immediately.
 func Of(body []byte) Text {
 	text := New(func() []byte { return body })
 	text.Compressed()
 	return text
 }
 
-// Size is how many bytes both forms have.
+// Size returns the size of both forms together, in bytes.
 func (t Text) Size() int { return len(t.Plain()) + len(t.Compressed()) }
 
-// Embedded returns the text that go generate has compressed with Gzip: a program carries its long
-// texts in a fifth of their size.
+// Embedded returns a text that go generate compressed with Gzip: long texts take a fifth of their size in the program.
 func Embedded(compressed []byte) Text {
 	unpack := func() []byte {
 		r, err := gzip.NewReader(bytes.NewReader(compressed))

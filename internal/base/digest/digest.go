@@ -1,4 +1,4 @@
-// Package digest names a text by its SHA-256: what is stored of a secret, or tells two files apart.
+// Package digest computes the SHA-256 of a text, to store in place of a secret or to compare files.
 package digest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// SHA256 is the SHA-256 of a text in hexadecimal digits.
+// SHA256 returns the SHA-256 of a text in hexadecimal digits.
 func SHA256[T string | []byte](text T) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

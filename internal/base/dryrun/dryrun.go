@@ -1,15 +1,13 @@
-// Package dryrun says of a request that it changes nothing: it makes all checks, and what it
-// stores is undone.
+// Package dryrun marks a request as a dry run: it makes all checks, and its changes are rolled back.
 package dryrun
 
 import "context"
 
 type key struct{}
 
-// With returns the context of a dry run: each transaction is undone at its end, and then counts as
-// committed. What it queued, such as jobs, is undone with it.
+// With returns the context of a dry run: each transaction is rolled back at its end and reported as committed. Whatever
+// it enqueued, such as jobs, is rolled back too.
 func With(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
-// Is reports whether a context is that of a dry run, which must not show what it makes up, such as
-// a token.
+// Is reports whether a context belongs to a dry run, which must not show generated values such as tokens.
 func Is(ctx context.Context) bool { return ctx.Value(key{}) != nil }

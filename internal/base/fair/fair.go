@@ -1,5 +1,5 @@
-// Package fair is how work waits for its turn: a bounded number of slots is shared among
-// tenants, so that nobody's work holds up that of the others.
+// Package fair queues work: tenants share a bounded number of slots, so that the work of one tenant does not hold up the
+// others.
 package fair
 
 import (
@@ -13,42 +13,41 @@ import (
 )
 
 const (
-	// maxWait is how long a caller waits: longer than a child process lives.
+	// maxWait is how long a caller waits: longer than the lifetime of a child process.
 	maxWait = time.Minute
-	// retryAfter is when those who found no slot should come again.
+	// retryAfter is when callers who found no slot should try again.
 	retryAfter = 5 * time.Second
-	// halfLife is how long it takes until half of what a tenant has used is forgotten.
+	// halfLife is the time after which half of a tenant's past use is forgotten.
 	halfLife = 30 * time.Second
 )
 
-// Queue bounds how much is done at once, and how much waits, in all and for one tenant. A slot that becomes free goes to the tenant
-// that has the fewest; of those, to the one that has used its slots for the shortest time
-// lately; equals take turns.
+// Queue limits how many callers have a slot, and how many wait, in total and for each tenant. A free slot goes to the
+// tenant with the fewest slots; among those, to the one that has used slots least lately; equal tenants take turns.
 type Queue struct {
-	slots, share    int    // in all, and of one tenant
-	room, roomShare int    // for waiting
-	full            string // what a caller is told who finds no slot
+	slots, share    int    // in total, and for one tenant
+	room, roomShare int    // for waiting callers
+	full            string // error text for a caller who finds no slot
 
 	mu      sync.Mutex
-	free    int // of the slots
+	free    int // free slots
 	tenants map[string]*tenant
 	waiting []*caller // in the order of their turns
 }
 
-// tenant is whoever has a slot, or had one lately.
+// tenant is the state of a tenant that has a slot or had one lately.
 type tenant struct {
-	inside int           // how many slots it has
-	used   time.Duration // how long it had slots, as of at
+	inside int           // number of slots it has
+	used   time.Duration // how long it has had slots, as of at
 	at     time.Time
 }
 
 type caller struct {
 	tenant string
-	in     chan struct{} // closed when it has a slot
+	in     chan struct{} // closed when it gets a slot
 }
 
-// New returns a queue of so many slots, with room for so many to wait; at most half of
-// each, but one at least, is for the same tenant. full is a clause that says that there is no slot.
+// New returns a queue with so many slots, and room for so many waiting callers. One tenant gets at most half of each, but
+// at least one. full is a clause that says that there is no slot.
 func New(slots, room int, full string) *Queue {
 	return &Queue{
 		slots: slots, share: max(1, slots/2), room: room, roomShare: max(1, room/2), full: full,
@@ -56,8 +55,8 @@ func New(slots, room int, full string) *Queue {
 	}
 }
 
-// OneEach returns a queue in which each tenant has one slot, and room for so many more to wait.
-// Tenants do not wait for each other.
+// OneEach returns a queue in which each tenant has one slot, and room for so many more waiting callers. Tenants do not
+// wait for each other.
 func OneEach(room int, full string) *Queue {
 	return &Queue{
 		slots: math.MaxInt, share: 1, room: math.MaxInt, roomShare: room, full: full,
@@ -65,8 +64,8 @@ func OneEach(room int, full string) *Queue {
 	}
 }
 
-// Enter waits for a slot for a tenant, a minute at most; leave gives it back. The
-// error is a fault of kind Busy, or that of ctx.
+// Enter waits for a slot for a tenant, for at most a minute; leave releases the slot. The error is a fault of kind Busy,
+// or the error of ctx.
 func (q *Queue) Enter(ctx context.Context, tenant string) (leave func(), err error) {
 	c := &caller{tenant: tenant, in: make(chan struct{})}
 	if !q.join(c) {
@@ -91,25 +90,25 @@ func (q *Queue) busy() error {
 	return fault.Later(fault.Busy, retryAfter, "%s; try again in a few seconds.", q.full)
 }
 
-// Waiting is how many wait now.
+// Waiting returns the number of callers that wait.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting)
 }
 
-// Inside is how many have a slot now.
+// Inside returns the number of callers that have a slot.
 func (q *Queue) Inside() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.slots - q.free
 }
 
-// join admits a caller, or has it wait; false: there is no room for that.
+// join admits a caller or makes it wait; false: there is no room to wait.
 func (q *Queue) join(c *caller) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.free > 0 && q.mayHave(c.tenant) { // so nobody waits who may have the slot
+	if q.free > 0 && q.mayHave(c.tenant) { // no waiting caller could take this slot
 		q.admit(c)
 		return true
 	}
@@ -129,7 +128,7 @@ func (q *Queue) join(c *caller) bool {
 // mayHave reports whether a tenant may have another slot.
 func (q *Queue) mayHave(name string) bool { return q.of(name).inside < q.share }
 
-// of is what is known of a tenant.
+// of returns the state of a tenant.
 func (q *Queue) of(name string) tenant {
 	if t := q.tenants[name]; t != nil {
 		return *t
@@ -161,12 +160,12 @@ func (q *Queue) leave(name string, used time.Duration) {
 	}
 }
 
-// lately is how long a tenant had slots, the less the longer ago that was.
+// lately returns how long a tenant has had slots; past use counts less the older it is.
 func (t *tenant) lately(now time.Time) time.Duration {
 	return time.Duration(float64(t.used) * math.Exp2(-float64(now.Sub(t.at))/float64(halfLife)))
 }
 
-// forget drops the tenants who have no slots and hardly used any lately.
+// forget drops tenants that have no slots and have hardly used any lately.
 func (q *Queue) forget(now time.Time) {
 	for name, t := range q.tenants {
 		if t.inside == 0 && t.lately(now) < time.Millisecond {
@@ -175,7 +174,7 @@ func (q *Queue) forget(now time.Time) {
 	}
 }
 
-// admitNext admits whoever's turn it is, if there is anybody who may have a slot.
+// admitNext admits the next waiting caller that may have a slot, if there is one.
 func (q *Queue) admitNext(now time.Time) bool {
 	next := -1
 	for i, c := range q.waiting {
@@ -193,7 +192,7 @@ func (q *Queue) admitNext(now time.Time) bool {
 	return true
 }
 
-// before reports whether a slot goes to one tenant rather than to another.
+// before reports whether tenant one gets a slot before tenant other.
 func (q *Queue) before(one, other string, now time.Time) bool {
 	a, b := q.of(one), q.of(other)
 	if a.inside != b.inside {
@@ -202,7 +201,7 @@ func (q *Queue) before(one, other string, now time.Time) bool {
 	return a.lately(now) < b.lately(now)
 }
 
-// putBehind puts those of one tenant behind all others, in the order they came.
+// putBehind moves a tenant's callers behind all others, in the order they came.
 func (q *Queue) putBehind(name string) {
 	var behind []*caller
 	q.waiting = slices.DeleteFunc(q.waiting, func(c *caller) bool {
@@ -214,7 +213,7 @@ func (q *Queue) putBehind(name string) {
 	q.waiting = append(q.waiting, behind...)
 }
 
-// withdraw removes a caller that no longer waits; it may have got its slot just now.
+// withdraw removes a caller that stops waiting; the caller may have just got its slot.
 func (q *Queue) withdraw(c *caller) {
 	q.mu.Lock()
 	i := slices.Index(q.waiting, c)

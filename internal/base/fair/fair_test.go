@@ -13,7 +13,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// enter has somebody wait, and tells in order who has got a slot.
+// enter calls Enter for a tenant and records the order in which callers get a slot.
 func enter(t *testing.T, q *Queue, tenant string, entered *[]string) (leave func()) {
 	t.Helper()
 	proceed := make(chan struct{})
@@ -34,8 +34,8 @@ func enter(t *testing.T, q *Queue, tenant string, entered *[]string) (leave func
 	})
 }
 
-// Nobody has more than half of the slots, even if nobody else wants them. A slot that
-// becomes free goes to whoever has the fewest.
+// No tenant has more than half of the slots, even if no other tenant wants them. A free slot goes to the tenant with the
+// fewest slots.
 func TestWhoHasTheFewestIsNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestWhoHasTheFewestIsNext(t *testing.T) {
 	})
 }
 
-// Of those who have as many slots, the one comes first who has used them for the shortest
-// time; that is forgotten with time.
+// Among tenants with equally many slots, the one that has used slots for the shortest time comes first; past use is
+// forgotten with time.
 func TestWhatWasUsedCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestWhatWasUsedCounts(t *testing.T) {
 	})
 }
 
-// However many two have waiting, a third comes after one of each; also with one slot.
+// While two tenants have many callers waiting, a third gets its turn after one caller of each; also with one slot.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	for slots, want := range map[int]string{1: "abacbaba", 2: "ababcaba"} {
@@ -173,7 +173,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// With a slot for each, tenants wait for none but their own, in the order they came.
+// With one slot each, tenants wait only for their own callers, in the order they came.
 func TestOneEach(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestOneEach(t *testing.T) {
 	})
 }
 
-// Who waits no longer takes no slot from anybody.
+// A caller that stops waiting takes no slot from another.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	q := New(1, 1, "Full")
@@ -212,7 +212,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("%v, %d wait", err, q.Waiting())
 	}
 	leave()
-	for range 1000 { // with a slot that is free, either is right, but none is lost
+	for range 1000 { // with a free slot, both results are right, but no slot may be lost
 		if leave, err := q.Enter(gone, "b"); err == nil {
 			leave()
 		}

@@ -13,7 +13,7 @@ import (
 // errors in docs/api.md.
 type Kind int
 
-// Internal is the zero Kind: whatever is not classified is our own failure.
+// Internal is the zero Kind: an unclassified failure is our own.
 const (
 	Internal Kind = iota
 	NotAuthenticated
@@ -50,10 +50,10 @@ const (
 // Error is a failure whose Detail is safe to show to the caller.
 type Error struct {
 	Kind       Kind
-	Field      string // the offending request field, if one is to blame
+	Field      string // the offending request field, if there is one
 	Detail     string
-	RetryAfter time.Duration // when trying again makes sense; 0: not said
-	Scope      string        // what the key lacks, if that is the fault
+	RetryAfter time.Duration // when a retry makes sense; 0: unknown
+	Scope      string        // the scope that the key lacks, if that is the fault
 	Cause      error         // only for the log, if there is more to know
 }
 
@@ -74,8 +74,8 @@ func Field(k Kind, field, format string, args ...any) error {
 	return &Error{Kind: k, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Enumerate lists the first of many texts, each in short, for a Detail: it is to be read, and an answer may have a
-// thousand of them.
+// Enumerate lists the first texts, each shortened, for a Detail: people read it, and a response may have a thousand
+// texts.
 func Enumerate(all []string) string {
 	const most = 20
 	if len(all) == 0 {
@@ -117,7 +117,7 @@ func (l *List) Add(err error) {
 	}
 }
 
-// Err is l as an error: nil when it is empty.
+// Err returns l as an error: nil when it is empty.
 func (l List) Err() error {
 	if len(l) == 0 {
 		return nil
@@ -125,8 +125,8 @@ func (l List) Err() error {
 	return l
 }
 
-// Of returns the faults inside err, at least one: any other error becomes an Internal
-// fault that hides its text in its Cause.
+// Of returns the faults inside err, at least one. It turns any other error into an Internal fault that hides the error's
+// text in its Cause.
 func Of(err error) List {
 	if l, ok := errors.AsType[List](err); ok && len(l) > 0 {
 		return l
@@ -140,6 +140,5 @@ func Of(err error) List {
 // Is reports whether the first fault inside err is of kind k.
 func Is(err error, k Kind) bool { return err != nil && Of(err)[0].Kind == k }
 
-// IsOurs reports whether whatever is first inside err is no fault of the caller's, but ours or
-// the database's.
+// IsOurs reports whether the first fault inside err is not the caller's, but ours or the database's.
 func IsOurs(err error) bool { return Is(err, Internal) || Is(err, Unavailable) }

@@ -1,4 +1,4 @@
-// Package flight does work once for all who want it at the same time.
+// Package flight shares one run of some work among all callers that want it at the same time.
 package flight
 
 import (
@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Group is work that is shared, by key. The zero Group is ready.
+// Group shares work by key. The zero Group is ready.
 type Group[T any] struct{ calls singleflight.Group }
 
-// Do returns what work returns, which may have begun for another caller. Each caller may
-// leave; the work goes on without the one it began for.
+// Do returns the result of work, which may have started for another caller. Any caller may leave; the work goes on
+// without it, even if it started for that caller.
 func (g *Group[T]) Do(ctx context.Context, key string, work func(context.Context) (T, error)) (T, error) {
 	done := g.calls.DoChan(key, func() (v any, err error) {
 		defer func() {
-			if p := recover(); p != nil { // nobody above could: singleflight panics on a goroutine of its own
+			if p := recover(); p != nil { // no caller could recover: singleflight panics on a goroutine of its own
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
 		}()

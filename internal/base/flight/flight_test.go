@@ -10,7 +10,7 @@ import (
 	"foyer/internal/base/flight"
 )
 
-// Work goes on for the others when the one for whom it began has left.
+// Work goes on for the other callers when the caller for which it started has left.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestDo(t *testing.T) {
 	})
 }
 
-// Work that panics fails, and the program goes on.
+// Work that panics returns an error, and the program continues.
 func TestDoPanics(t *testing.T) {
 	t.Parallel()
 	var g flight.Group[int]

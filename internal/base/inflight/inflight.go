@@ -1,6 +1,6 @@
-// Package inflight bounds the memory that requests in flight hold: their bodies, what is
-// read for them from the database, and their answers until these are sent. Clients that are
-// slow on purpose would otherwise have a server keep as much as they like.
+// Package inflight limits the memory that requests in flight hold: their bodies, the data read for them from the
+// database, and their responses until these are sent. Without it, clients that are slow on purpose could make a server
+// hold any amount of memory.
 package inflight
 
 import (
@@ -15,9 +15,9 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// Limit is how many bytes all requests may hold together. What a kind of owner holds leaves room for the others.
+// Limit is how many bytes all requests together may hold. Each kind of owner has a share that leaves room for the others.
 type Limit struct {
-	// Turns are for work that takes much memory for a moment: one request has its turn at a time.
+	// Turns is the queue for work that takes much memory for a moment: one request at a time.
 	Turns *fair.Queue
 
 	total int
@@ -29,7 +29,7 @@ type Limit struct {
 	shared map[string]*share // by key
 }
 
-// owner is whose the bytes are.
+// owner is the user, network or organization that bytes are counted for.
 type owner struct {
 	kind kind
 	id   int64  // of a user
@@ -40,26 +40,26 @@ type kind int
 
 const (
 	users         kind = iota
-	networks           // of those who have no valid key
+	networks           // of clients without a valid key
 	organizations      // whose bundles and manifests are being sent
 	kinds
 )
 
-// most is how many twelfths of the limit those of a kind may hold: each of them, and all together. So there is room for
-// users whatever clients without a key do.
+// most is how many twelfths of the limit the owners of a kind may hold: each of them, and all together. It leaves room
+// for users, whatever clients without a key do.
 var most = [kinds]struct{ each, all int }{users: {8, 12}, networks: {1, 3}, organizations: {4, 6}}
 
-// share is what several requests send.
+// share is data that several requests send.
 type share struct {
 	of       owner
 	size     int
 	requests int
 }
 
-// Client is where a request comes from.
+// Client is the origin of a request.
 type Client interface{ Network() string }
 
-// New returns a limit of so many bytes in all; 0: nil, which is none.
+// New returns a limit of total bytes; 0 returns nil, which means no limit.
 func New(total int) *Limit {
 	if total == 0 {
 		return nil
@@ -70,7 +70,8 @@ func New(total int) *Limit {
 	}
 }
 
-// Begin returns a request that holds nothing, of nobody but the network it comes from yet; nil if there is no limit.
+// Begin returns a request that holds nothing yet and counts for its network until its user is known; nil if there is no
+// limit.
 func (l *Limit) Begin(from Client) *Request {
 	if l == nil {
 		return nil
@@ -95,8 +96,8 @@ func (l *Limit) addLocked(of owner, n int) {
 	}
 }
 
-// tryAdd is add for a request that holds own bytes already. It fails where that is too much, unless the request is alone: it
-// would otherwise be refused for ever.
+// tryAdd is add for a request that already holds own bytes. It fails if the result is over the limit, unless the request
+// is the only one: it would otherwise never succeed.
 func (l *Limit) tryAdd(of owner, own, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,28 +114,28 @@ func (l *Limit) tryAddLocked(of owner, own, n int) error {
 	return nil
 }
 
-// Held is how many bytes all requests hold.
+// Held returns how many bytes all requests hold.
 func (l *Limit) Held() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held
 }
 
-// Request is what one request holds. A nil Request is not bounded.
+// Request counts what one request holds. A nil Request has no limit.
 type Request struct {
 	limit *Limit
-	whole *Request // what it is a part of; nil: it is no part
+	whole *Request // the request that this one is a part of; nil: it is not a part
 	from  Client   // nil: unknown
 
 	mu     sync.Mutex
-	user   int64 // 0: it has no valid key, or that is not known yet
+	user   int64 // 0: no valid key, or not known yet
 	used   int
 	held   int // used, rounded up
 	shares []string
 	ended  bool
 }
 
-// owner is whose the bytes of a request are.
+// owner returns the owner that the bytes of a request are counted for.
 func (r *Request) owner() owner {
 	switch {
 	case r.user != 0:
@@ -145,27 +146,27 @@ func (r *Request) owner() owner {
 	return owner{kind: networks}
 }
 
-// step is what bytes are held in, so that small requests ask the limit once.
+// step is the granularity of holding bytes, so that small requests ask the limit once.
 const step = 16 << 10
 
-// Take holds n bytes more until the request ends, or fails with a fault of kind Busy.
+// Take holds n more bytes until the request ends, or fails with a fault of kind Busy.
 func (r *Request) Take(n int) error {
 	return r.grow(n, func(more int) error { return r.limit.tryAdd(r.owner(), r.held+r.whole.holds(), more) })
 }
 
-// Add is Take for what cannot be refused any more, since a change is made.
+// Add is Take for bytes that cannot be refused any more, because a change has been made.
 func (r *Request) Add(n int) {
 	_ = r.grow(n, func(more int) error { r.limit.add(r.owner(), more); return nil })
 }
 
-// grow has hold take what n bytes more need, in steps.
+// grow makes room for n more bytes; hold gets the size in whole steps.
 func (r *Request) grow(n int, hold func(more int) error) error {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended { // what goes on without it is bounded otherwise
+	if r.ended { // whatever continues after the end of the request has other limits
 		return nil
 	}
 	if more := r.used + n - r.held; more > 0 {
@@ -179,7 +180,7 @@ func (r *Request) grow(n int, hold func(more int) error) error {
 	return nil
 }
 
-// Of says which user's request it is.
+// Of sets the user of the request.
 func (r *Request) Of(userID int64) {
 	if r == nil {
 		return
@@ -193,7 +194,7 @@ func (r *Request) Of(userID int64) {
 	r.user = userID
 }
 
-// Enter waits for the request's turn; leave ends it. Of the users who wait, none holds up the others.
+// Enter waits for the request's turn; leave ends it. Waiting users do not hold up each other.
 func (r *Request) Enter(ctx context.Context) (leave func(), err error) {
 	if r == nil {
 		return func() {}, nil
@@ -204,7 +205,7 @@ func (r *Request) Enter(ctx context.Context) (leave func(), err error) {
 	return r.limit.Turns.Enter(ctx, strconv.FormatInt(user, 10))
 }
 
-// Part returns a request of the same user for what is given back before r ends, with its own End.
+// Part returns a request of the same user with its own End, for memory that is released before r ends.
 func (r *Request) Part() *Request {
 	if r == nil {
 		return nil
@@ -214,7 +215,7 @@ func (r *Request) Part() *Request {
 	return &Request{limit: r.limit, whole: r, from: r.from, user: r.user}
 }
 
-// holds is how many bytes a request holds, without its parts.
+// holds returns how many bytes a request holds, without its parts.
 func (r *Request) holds() int {
 	if r == nil {
 		return 0
@@ -224,7 +225,7 @@ func (r *Request) holds() int {
 	return r.held
 }
 
-// End gives back what the request holds.
+// End releases what the request holds.
 func (r *Request) End() {
 	if r == nil {
 		return
@@ -240,9 +241,9 @@ func (r *Request) End() {
 	r.held, r.used, r.shares, r.ended = 0, 0, nil, true
 }
 
-// Share holds the n bytes of what an organization has sent until the request ends. They count once for all requests that
-// share what has this key, and as nobody's but the organization's; less than a step, which a connection takes
-// anyway, counts nothing. It fails with a fault of kind Busy.
+// Share holds n bytes that an organization sends, until the request ends. They count once for all requests that share
+// this key, and only for the organization. Less than a step does not count: a connection takes that much anyway. Share
+// fails with a fault of kind Busy.
 func (r *Request) Share(organizationID, key string, n int) error {
 	if r == nil || n < step {
 		return nil
@@ -289,26 +290,26 @@ type key struct{}
 // With returns a context from which From gets r.
 func With(ctx context.Context, r *Request) context.Context { return context.WithValue(ctx, key{}, r) }
 
-// From is the request that a context is of; nil outside of requests.
+// From returns the request of a context; nil outside of requests.
 func From(ctx context.Context) *Request {
 	r, _ := ctx.Value(key{}).(*Request)
 	return r
 }
 
-// Uncounted returns a context for reading what is kept for all, in a cache with a bound of its own: it is not of the request
-// that happens to need it first.
+// Uncounted returns a context for reading data into a shared cache, which has a limit of its own: the memory does not
+// count for the request that happens to need the data first.
 func Uncounted(ctx context.Context) context.Context { return With(ctx, nil) }
 
-// InPart does what gives back what it has read as soon as it is done: a request that does so again and again would
-// otherwise leave no room for others.
+// InPart runs do and then releases what it has read: a request that does this again and again would otherwise leave no
+// room for others.
 func InPart(ctx context.Context, do func(context.Context) error) error {
 	part := From(ctx).Part()
 	defer part.End()
 	return do(With(ctx, part))
 }
 
-// Reader returns a reader of a body that is kept: what is read counts twice, for it is
-// copied when it is understood. Where that is too much, the request ends: nothing of its body is kept.
+// Reader returns a reader of a body that is kept in memory. Each byte counts twice, because decoding copies it. If that
+// is over the limit, the request ends, and nothing of its body is kept.
 func (r *Request) Reader(body io.Reader) io.Reader { return &reader{r, body} }
 
 type reader struct {
@@ -319,7 +320,7 @@ type reader struct {
 func (b *reader) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	if busy := b.request.Take(2 * n); busy != nil {
-		b.request.End() // the rest may be long in coming, and is thrown away
+		b.request.End() // the rest may take long to arrive, and is thrown away
 		return 0, busy
 	}
 	return n, err

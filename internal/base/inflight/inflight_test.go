@@ -36,7 +36,7 @@ func TestOneUserLeavesRoom(t *testing.T) {
 	}
 }
 
-// What a request could not hold even if there were no other one is held: it would never fit.
+// A request that exceeds the limit by itself is admitted while it is the only one: it would otherwise never fit.
 func TestAloneHoldsMore(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
@@ -53,7 +53,7 @@ func TestAloneHoldsMore(t *testing.T) {
 	}
 }
 
-// So it is with a part of the only request.
+// The same holds for a part of the only request.
 func TestPartAloneHoldsMore(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
@@ -75,7 +75,7 @@ func TestPartAloneHoldsMore(t *testing.T) {
 	}
 }
 
-// The bytes that a request held before it was known whose it is become its user's.
+// When the user of a request becomes known, the bytes it already holds count for that user.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
@@ -105,7 +105,7 @@ func TestReader(t *testing.T) {
 	if n, err := io.Copy(io.Discard, body); !fault.Is(err, fault.Busy) || n >= 3*unit {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
-	r.Add(unit) // an answer that says so
+	r.Add(unit) // a response that says so
 	if limit.Held() != unit {
 		t.Errorf("%d bytes are held of what is refused", limit.Held()-unit)
 	}
@@ -114,7 +114,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What several requests send counts once, as an organization's, until the last of them has ended.
+// Bytes that several requests send count once, for the organization, until the last of these requests ends.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	limit := New(12 * unit)
@@ -144,7 +144,7 @@ type from string
 
 func (f from) Network() string { return string(f) }
 
-// Clients without a key have little room each, and leave most of it to users and to what pages load.
+// Clients without a key have little room each, and leave most of it to users and to data that pages load.
 func TestWithoutAKey(t *testing.T) {
 	t.Parallel()
 	limit := New(24 * unit)

@@ -1,4 +1,4 @@
-// Package limitedconn bounds what a network connection brings in, whatever the library above it reads.
+// Package limitedconn limits how many bytes are read from a network connection, whatever library reads them.
 package limitedconn
 
 import (
@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// Conn is a connection that fails once it has brought in more than it may.
+// Conn is a connection whose reads fail after a number of bytes.
 type Conn struct {
 	net.Conn
 	left    atomic.Int64
 	tooMuch error
 }
 
-// New returns a connection that may bring in so many bytes, and fails with tooMuch after that.
+// New returns a connection that allows reading most bytes, and fails with tooMuch after that.
 func New(conn net.Conn, most int64, tooMuch error) *Conn {
 	c := &Conn{Conn: conn, tooMuch: tooMuch}
 	c.Renew(most)
 	return c
 }
 
-// Renew lets the connection bring in so many bytes from now on.
+// Renew allows reading most bytes from now on.
 func (c *Conn) Renew(most int64) { c.left.Store(most) }
 
 // Read implements net.Conn.

@@ -1,4 +1,4 @@
-// Package origin knows web origins (RFC 6454) as browsers write them.
+// Package origin formats web origins (RFC 6454) as browsers do.
 package origin
 
 import (
@@ -11,7 +11,7 @@ var usualPorts = map[string]string{"https": "443", "http": "80"}
 // Of returns a url's scheme, host and port as browsers write them in Origin.
 func Of(u *url.URL) string { return u.Scheme + "://" + Host(u) }
 
-// Host returns the host of a url in small letters, with its port unless its scheme has that anyway.
+// Host returns a url's host in lower case, with the port unless it is the default port of the scheme.
 func Host(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	if port := u.Port(); port == "" || port == usualPorts[u.Scheme] {

@@ -1,4 +1,4 @@
-// Package page is the window a list request looks through.
+// Package page describes which part of a list a request asks for.
 package page
 
 import (
@@ -13,15 +13,14 @@ const (
 	MaxLimit     = 1000
 )
 
-// Page asks for at most Limit items, skipping the first Offset. When After is set,
-// it names the item before them, so that none need be skipped: a page at the end
-// of a long list then costs what the first one does.
+// Page asks for at most Limit items after the first Offset. After, if set, names the item before them, so that the
+// database skips none: a page at the end of a long list then costs as much as the first one.
 type Page struct {
 	Limit, Offset int
 	After         string
 }
 
-// Skip is how many items the database must skip.
+// Skip returns how many items the database must skip.
 func (p Page) Skip() int {
 	if p.After != "" {
 		return 0
@@ -29,20 +28,19 @@ func (p Page) Skip() int {
 	return p.Offset
 }
 
-// Peek is how many items to read: one after the page tells that there are more.
+// Peek returns how many items to read: an item after the page shows that there are more.
 func (p Page) Peek() int { return p.Limit + 1 }
 
-// Found is what is on a page.
+// Found holds the items of a page.
 type Found[T any] struct {
 	Items []T
 	Count int    // of the whole list
-	More  bool   // come after these
-	Last  string // names the last of these, for the next page's After; "": it has none
+	More  bool   // there are items after these
+	Last  string // name of the last of these, for the next page's After; "": it has none
 }
 
-// Cut makes a page out of the items that were read for it, up to Peek, from a list
-// of count. The count does not tell whether there are more: the list may have changed
-// while somebody walks through it, which an Offset does not know.
+// Cut makes a page from the items that were read for it, up to Peek, of a list with count items. The count does not tell
+// whether there are more: the list may change while somebody pages through it, and an Offset does not follow that.
 func Cut[T any](items []T, p Page, count int, name func(T) string) Found[T] {
 	f := Found[T]{Items: items[:min(len(items), p.Limit)], Count: count, More: len(items) > p.Limit}
 	if n := len(f.Items); n > 0 {
@@ -51,7 +49,7 @@ func Cut[T any](items []T, p Page, count int, name func(T) string) Found[T] {
 	return f
 }
 
-// Counted makes a page out of its items, from a list of count that has no names to go on after.
+// Counted makes a page from its items, of a list with count items that has no names for After.
 func Counted[T any](items []T, p Page, count int) Found[T] {
 	more := len(items) > 0 && p.Offset+len(items) < count // no page leads to itself
 	return Found[T]{Items: items, Count: count, More: more}
@@ -60,20 +58,20 @@ func Counted[T any](items []T, p Page, count int) Found[T] {
 // Beyond reports whether the page begins at or after the end of a list of count.
 func (p Page) Beyond(count int) bool { return p.After == "" && p.Offset >= count }
 
-// MaxBytes is about how much the items of a page may weigh: a page ends early when
-// its items are that large, and the next one goes on there.
+// MaxBytes is the approximate size limit for the items of a page: a page ends early when its items reach it, and the next
+// page continues there.
 const MaxBytes = 16 << 20
 
-// First is the window of a request that names none.
+// First is the page of a request that asks for none.
 var First = Page{Limit: DefaultLimit}
 
-// Order is by what a list is ordered; the zero Order is its own.
+// Order is the sort order of a list; the zero Order is the list's own.
 type Order struct {
 	By         string // name, created_at or updated_at
 	Descending bool
 }
 
-// ParseOrder reads an order: a name, with - before it for the other way round.
+// ParseOrder reads an order: a column name, with - before it for descending.
 func ParseOrder(text string) (o Order, err error) {
 	o.By, o.Descending = strings.CutPrefix(text, "-")
 	switch o.By {
@@ -83,8 +81,8 @@ func ParseOrder(text string) (o Order, err error) {
 	return Order{}, fault.Field(fault.InvalidChoice, "ordering", "Must be name, created_at or updated_at, with - before it for the other way round.")
 }
 
-// Columns are those that the order is by, with commas between them: a name has a key, which is
-// ordered byte by byte, and what is equal is ordered by id.
+// Columns returns the columns to sort by, separated by commas. Names are sorted by their key, byte by byte, and equal
+// rows by id.
 func (o Order) Columns() string {
 	switch o.By {
 	case "":
@@ -95,7 +93,7 @@ func (o Order) Columns() string {
 	return o.By + ", id"
 }
 
-// SQL is what follows ORDER BY.
+// SQL returns the text after ORDER BY.
 func (o Order) SQL() string {
 	if o.Descending {
 		return strings.ReplaceAll(o.Columns(), ",", " DESC,") + " DESC"

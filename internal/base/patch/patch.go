@@ -1,5 +1,5 @@
-// Package patch tells the states of a field in a request body apart, and checks
-// texts and reads ids, so that every face refuses bad input with the same words.
+// Package patch distinguishes the states of a field in a request body, checks texts and reads ids, so that every face
+// refuses bad input with the same words.
 package patch
 
 import (
@@ -13,9 +13,9 @@ import (
 
 // Field is absent (the zero Field), null, unusable, or has a Value.
 type Field[T any] struct {
-	Set   bool  // the body names the field
-	Null  bool  // and gives null
-	Fault error // or something that is not a T
+	Set   bool  // the body contains the field
+	Null  bool  // the field is null
+	Fault error // the field is not a T
 	Value T
 }
 
@@ -30,8 +30,7 @@ func (f Field[T]) Or(fallback T) T {
 	return f.Value
 }
 
-// Check returns what makes the field unusable whatever it is for: its type, or a
-// null where null has no meaning.
+// Check returns what makes the field unusable for any purpose: a wrong type, or a null where null has no meaning.
 func (f Field[T]) Check(name string) error {
 	switch {
 	case f.Fault != nil:
@@ -53,7 +52,7 @@ func Text(name string, f Field[string], limit int) error {
 	return nil
 }
 
-// RequiredText is Text for a field that must not be null or empty where it is given.
+// RequiredText is Text for a field that, if present, must not be null or empty.
 func RequiredText(name string, f Field[string], limit int) error {
 	switch err := f.Check(name); {
 	case err != nil:
@@ -64,8 +63,8 @@ func RequiredText(name string, f Field[string], limit int) error {
 	return Text(name, f, limit)
 }
 
-// Blank reports whether a text shows nothing: it is empty, or of spaces and characters that are invisible or, as what is
-// put for wrong bytes, left out where it is shown.
+// Blank reports whether a text shows nothing: it is empty, or consists of spaces, invisible characters, and U+FFFD, which
+// stands for invalid bytes and is not displayed.
 func Blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		const brailleBlank = '\u2800'
@@ -74,8 +73,7 @@ func Blank(text string) bool {
 	})
 }
 
-// ID reads a number that something has, from 1, spelled in the one way there is; 0 for
-// anything else.
+// ID reads an id, from 1, in its canonical spelling; it returns 0 for anything else.
 func ID(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {

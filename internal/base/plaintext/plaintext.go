@@ -1,6 +1,5 @@
-// Package plaintext makes what strangers typed safe to show: no invisible or
-// reordering characters, and nothing a mail program would turn into a link.
-// Escaping for HTML is left to html/template.
+// Package plaintext makes text from strangers safe to show: without invisible or reordering characters, and without
+// anything that a mail program would turn into a link. Escaping for HTML is left to html/template.
 package plaintext
 
 import (
@@ -12,23 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a regular expression that is compiled when it is first used: one that names
-// all letters takes a tenth of a millisecond, which every start would pay, also of a
-// child process.
+// pattern is a regular expression that is compiled on first use: one that names all letters takes a tenth of a
+// millisecond, which every start of the program would pay, even that of a child process.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// Multiline is s for a paragraph: line breaks stay, as \n.
+// Multiline returns s for a paragraph: line breaks stay, as \n.
 func Multiline(s string) string { return defang(Visible(s)) }
 
-// Visible is s for a paragraph of a page, where nothing makes links of texts.
+// Visible returns s for a paragraph on a page, where nothing turns text into links.
 func Visible(s string) string { return strings.TrimSpace(visible(s)) }
 
-// Line is s on one line of at most limit characters; a longer one ends in "…".
+// Line returns s on one line of at most limit characters; a longer text ends in "…".
 func Line(s string, limit int) string { return oneLine(s, limit, defang) }
 
-// VisibleLine is like Line, for a page where nothing makes links of texts.
+// VisibleLine is like Line, for a page, where nothing turns text into links.
 func VisibleLine(s string, limit int) string {
 	return oneLine(s, limit, func(s string) string { return s })
 }
@@ -45,17 +43,17 @@ func oneLine(s string, limit int, change func(string) string) string {
 	return strings.TrimSpace(string(line[:min(len(line), limit-1)])) + "…"
 }
 
-// lineBytes is how many bytes of a text are read for each character of a line: a megabyte
-// would otherwise take tenths of a second, to show its beginning.
+// lineBytes is how many bytes of a text are read for each character of a line: showing the beginning of a megabyte would
+// otherwise take tenths of a second.
 const lineBytes = 64
 
 var plainAddress = pattern(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
 
-// Minute is a time as mails and pages tell it.
+// Minute formats a time for mails and pages.
 func Minute(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
 
-// Address is an e-mail address as it is, so that it can be answered; a text that
-// does not look like one becomes a Line.
+// Address returns an e-mail address unchanged, so that people can reply to it; a text that does not look like an address
+// becomes a Line.
 func Address(s string) string {
 	if plainAddress().MatchString(s) {
 		return s
@@ -63,8 +61,8 @@ func Address(s string) string {
 	return Line(s, 254)
 }
 
-// visible drops invalid UTF-8 and every control, format (bidi, zero-width) and
-// otherwise invisible character, and keeps two kinds of white space: ' ' and \n.
+// visible drops invalid UTF-8 and every control, format (bidi, zero-width) and otherwise invisible character. It keeps
+// two kinds of white space: ' ' and \n.
 func visible(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = strings.Map(func(r rune) rune {
@@ -81,12 +79,11 @@ func visible(s string) string {
 	return stackedMarks().ReplaceAllString(s, "$1")
 }
 
-// stackedMarks are more accents on one letter than any script needs, which would cover
-// the lines around them.
+// stackedMarks finds more accents on one letter than any script needs: they would cover the lines around them.
 var stackedMarks = pattern(`(\pM{6})\pM+`)
 
-// Dots that browsers read as the dot of a host name. The ideographic ones end
-// sentences in Chinese and Japanese, so they count only next to Latin text.
+// Dots that browsers read as the dot of a host name. The ideographic ones end sentences in Chinese and Japanese, so they
+// count only next to Latin text.
 const (
 	dot         = `[.\x{2024}\x{FE52}\x{FF0E}]`
 	ideographic = `[\x{3002}\x{FE12}\x{FF61}]`
@@ -115,21 +112,20 @@ func defang(s string) string {
 		if !hostLike().MatchString(w) {
 			return w
 		}
-		host := strings.TrimRight(w, ".") // the end of a sentence
+		host := strings.TrimRight(w, ".") // a dot at the end of a sentence
 		return anyDot().ReplaceAllString(host, "[.]") + w[len(host):]
 	})
 }
 
 var (
-	// initials may stand before a name without a space, like J.R.Robert, unless what
-	// follows makes it the host of a link, like T.Co/x.
+	// initials may stand before a name without a space, like J.R.Robert, unless the following text makes them a host in a
+	// link, like T.Co/x.
 	initials = pattern(`^(?:\p{Lu}\.)+(\p{Lu}\p{Ll}[\pL\pM]*(?:[-'’,]|$))`)
-	// otherLink finds what mail programs make links of besides hosts: x@y, mailto:x, //x.
+	// otherLink finds other texts that mail programs turn into links: x@y, mailto:x, //x.
 	otherLink = pattern(`(?i)\S[@\x{FE6B}\x{FF20}]\S|[a-z][:\x{FE13}\x{FE55}\x{FF1A}]\S|[/\x{FF0F}]{2}|www` + dot)
 )
 
-// HasLink reports whether a mail program might make a link of part of a name, whatever
-// invisible characters are in it.
+// HasLink reports whether a mail program might turn part of a name into a link, whatever invisible characters it has.
 func HasLink(name string) bool {
 	if !strings.ContainsFunc(name, unplain) {
 		return false
@@ -142,10 +138,10 @@ func HasLink(name string) bool {
 	return hostLike().MatchString(name) || otherLink().MatchString(name)
 }
 
-// unplain reports whether a character may be part of what makes a link.
+// unplain reports whether a character may be part of a link.
 func unplain(r rune) bool {
 	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != ' ' && r != '-'
 }
 
-// Shell is s quoted as one word of a shell's command.
+// Shell returns s quoted as one word of a shell command.
 func Shell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

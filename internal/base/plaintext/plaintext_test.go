@@ -47,7 +47,7 @@ func TestLineIsCut(t *testing.T) {
 	}
 }
 
-// Of a long text the beginning is looked at, which is told.
+// Line reads only the beginning of a long text, and marks the cut.
 func TestLineOfALongText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("\u200b", 1<<20) + "end", "a" + strings.Repeat("\u0301", 1<<20), strings.Repeat("ü", 1<<20)} {

@@ -1,20 +1,20 @@
-// Package precondition carries what a request expects of the object that it changes, to where
-// that object is locked: of two who expect the same, only one finds it.
+// Package precondition carries a request's expectation of the object that it changes to the code that locks this object:
+// if two requests expect the same, only one succeeds.
 package precondition
 
 import "context"
 
 type key struct{}
 
-// With returns a context in which Check asks check about each object that is going to be changed.
+// With returns a context in which Check calls check with each object before it is changed.
 func With(ctx context.Context, check func(object any) error) context.Context {
 	return context.WithValue(ctx, key{}, check)
 }
 
-// Given reports whether Check would ask anything.
+// Given reports whether the context has a check.
 func Given(ctx context.Context) bool { return ctx.Value(key{}) != nil }
 
-// Check fails if an object, which is locked, is not what the request expects.
+// Check fails if a locked object is not what the request expects.
 func Check[T any](ctx context.Context, object T) error {
 	check, ok := ctx.Value(key{}).(func(any) error)
 	if !ok {

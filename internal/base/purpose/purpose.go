@@ -1,16 +1,16 @@
-// Package purpose carries what work is for, to where callers share slots by that.
+// Package purpose carries the purpose of work to the place where callers share slots by purpose.
 package purpose
 
 import "context"
 
 type key struct{}
 
-// With returns a context for work of a purpose.
+// With returns a context for work with a purpose.
 func With(ctx context.Context, purpose string) context.Context {
 	return context.WithValue(ctx, key{}, purpose)
 }
 
-// Of is what the work of a context is for; "" unless With has said it.
+// Of returns the purpose of a context; "" if With has not set it.
 func Of(ctx context.Context) string {
 	purpose, _ := ctx.Value(key{}).(string)
 	return purpose

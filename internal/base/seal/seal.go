@@ -1,4 +1,4 @@
-// Package seal hides things from all who lack the server's secret.
+// Package seal encrypts data under the server's secret.
 package seal
 
 import (
@@ -11,8 +11,7 @@ import (
 	"fmt"
 )
 
-// Key derives 32 bytes for one purpose, which no other has, from the server's secret
-// (FOYER_SECRET) by HKDF-SHA256.
+// Key derives 32 bytes from the server's secret (FOYER_SECRET) by HKDF-SHA256. Each purpose has a key of its own.
 func Key(serverSecret, purpose string) ([]byte, error) {
 	key, err := hkdf.Key(sha256.New, []byte(serverSecret), nil, purpose, 32)
 	if err != nil {
@@ -21,19 +20,19 @@ func Key(serverSecret, purpose string) ([]byte, error) {
 	return key, nil
 }
 
-// Box seals texts for one purpose: AES-256-GCM with random nonces, under the Key for it. Without a
-// secret it seals and opens nothing.
+// Box seals texts for one purpose: AES-256-GCM with random nonces, under the Key for it. Without a secret, Seal and Open
+// fail.
 type Box struct {
 	Secret  string // the server's
 	Purpose string
 }
 
-// ErrNoSecret is what a Box without a secret has to say.
+// ErrNoSecret is the error of a Box without a secret.
 var ErrNoSecret = errors.New("this is kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Seal returns text that only Open makes plain again, if the same bytes are bound to it.
+// Seal returns text that only Open can decrypt, with the same bound bytes.
 func (b Box) Seal(plain, bound []byte) (string, error) {
 	aead, err := b.aead()
 	if err != nil {
@@ -42,7 +41,8 @@ func (b Box) Seal(plain, bound []byte) (string, error) {
 	return encoding.EncodeToString(aead.Seal(nil, nil, plain, bound)), nil
 }
 
-// Open returns what Seal was given. It takes one text for it alone, so that one that was used can be known again.
+// Open returns the plain text that Seal got. Only one spelling of a sealed text is valid, so that a used one can be
+// recognized.
 func (b Box) Open(text string, bound []byte) ([]byte, error) {
 	aead, err := b.aead()
 	if err != nil {
@@ -53,7 +53,7 @@ func (b Box) Open(text string, bound []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) != encoding.EncodedLen(len(sealed)) {
-		return nil, errors.New("it has line breaks") // which the decoder skips
+		return nil, errors.New("it has line breaks") // the decoder skips them
 	}
 	return aead.Open(nil, nil, sealed, bound)
 }

@@ -7,7 +7,7 @@ import (
 	"foyer/internal/base/seal"
 )
 
-// What is sealed opens with the same secret, for the same purpose, bound to the same.
+// A sealed text opens only with the same secret, purpose and bound bytes.
 func TestBox(t *testing.T) {
 	t.Parallel()
 	box := seal.Box{Secret: "a secret", Purpose: "test v1"}
@@ -50,7 +50,7 @@ func TestBoxWithoutSecret(t *testing.T) {
 	}
 }
 
-// What is in databases opens for ever.
+// Stored texts can be opened for ever.
 func TestOpensWhatIsStored(t *testing.T) {
 	t.Parallel()
 	const stored = "mPH_Zlg8UOclZL0htDk5yuZrCvskjaXToh6teUaE_G3q3Hs"

@@ -1,4 +1,5 @@
-// Package search has texts compared alike: what is stored of them to be searched, and the patterns of SQL's LIKE.
+// Package search makes texts comparable: it returns the form that is stored for searching, and the patterns for SQL's
+// LIKE.
 package search
 
 import (
@@ -8,25 +9,26 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold is s as searches compare it: NFKC, in lower case.
+// Fold returns s as searches compare it: NFKC, in lower case.
 func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
 
-// Separator is between texts that are stored as one to be searched. No search has it, so that none
-// finds the end of a text with the beginning of the next.
+// Separator separates texts that are stored as one for searching. No search contains it, so none matches the end of one
+// text together with the beginning of the next.
 const Separator = "\x01"
 
-// Searched is what is stored of texts to be searched.
+// Searched returns the form of texts that is stored for searching.
 func Searched(texts ...string) string { return Fold(strings.Join(texts, Separator)) }
 
-// Like is the pattern of SQL's LIKE … ESCAPE '!' by which a search for s finds what is stored.
+// Like returns the pattern for SQL's LIKE … ESCAPE '!' that finds s in stored text.
 func Like(s string) string { return "%" + escapeLike(Fold(s)) + "%" }
 
 func escapeLike(s string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
 }
 
-// LikeAnyCase makes SQL's LIKE … ESCAPE '!' find a text in upper and lower case alike, which databases know by their locale: any
-// letter stands for each, so what it finds is to be looked at.
+// LikeAnyCase returns a pattern for SQL's LIKE … ESCAPE '!' that finds a text in any case. How databases fold case
+// depends on their locale, so the pattern matches any character in place of a letter, and callers must check what it
+// finds.
 func LikeAnyCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) {
@@ -36,10 +38,10 @@ func LikeAnyCase(s string) string {
 	}, escapeLike(s))
 }
 
-// maxKey is how many bytes of a text an index is sure to take.
+// maxKey is a number of bytes that fits into any index.
 const maxKey = 2000
 
-// Key is the beginning of Fold(s), for an index.
+// Key returns the beginning of Fold(s), for an index.
 func Key(s string) string {
 	folded := Fold(s)
 	if len(folded) <= maxKey {

@@ -1,4 +1,4 @@
-// Package traceparent reads the header by which a request says of which trace it is a part
+// Package traceparent reads the header that says which trace a request is part of
 // (https://www.w3.org/TR/trace-context/#traceparent-header).
 package traceparent
 
@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Parent is the span that a request is made in.
+// Parent is the span that made a request.
 type Parent struct {
 	Trace    string // 32 digits
 	Span     string // 16 digits
 	Recorded bool
 }
 
-// form is that of version 00; later versions may add fields.
+// form matches version 00; later versions may add fields.
 var form = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]([0-9a-f])(-.*)?$`)
 })
