@@ -1,5 +1,5 @@
-// Package config reads the settings once, at start. Every setting is a variable;
-// those that are not secret are flags of foyer serve too.
+// Package config reads the settings once, at start. Every setting is a variable; those that are not secret are also flags
+// of foyer serve.
 package config
 
 import (
@@ -19,49 +19,49 @@ import (
 	"foyer/internal/infra/mail"
 )
 
-// Config is every setting of the service.
+// Config holds every setting of the service.
 type Config struct {
 	Listen            string // address, host:port, or unix: and the absolute path of a socket
 	Database          string // sqlite:PATH or postgres://…
-	inDataDir         bool   // Database was not set: it is there
+	inDataDir         bool   // Database was not set and is a file in DataDir
 	DataDir           string
 	BaseURL           string // without a trailing slash
 	Secret            string // "": the one in the data folder
 	SMTP              string // "": no mail
 	MailFrom          string
 	Catalog           string        // "": the embedded one
-	RateLimit         int           // requests a minute and key; 0: no limit
-	InviteLimit       int           // invites a day and organization; 0: no limit
-	MailLimit         int           // mails a day and address; 0: no limit
+	RateLimit         int           // requests per minute and key; 0: no limit
+	InviteLimit       int           // invites per day and organization; 0: no limit
+	MailLimit         int           // mails per day and address; 0: no limit
 	InFlightLimit     int           // bytes that requests may hold
 	MetricsListen     string        // "": none
 	Pprof             bool          // on the metrics listener
 	ActivityKeep      time.Duration // 0: forever
-	ActivityAddresses bool          // kept in the activity
+	ActivityAddresses bool          // whether the activity keeps addresses
 	TrustedProxies    []netip.Prefix
 	InviteTTL         time.Duration
-	UpdateCheck       time.Duration // how often upstreams are asked; 0: never
+	UpdateCheck       time.Duration // interval of the update checks; 0: never
 	UpstreamAllow     []netip.Prefix
 	WebhookAllow      []netip.Prefix
-	SignIn            []string // ways to sign in; none: all that are configured
+	SignIn            []string // ways to sign in; empty: all that are configured
 	OIDC              OIDC
 	Bootstrap         Bootstrap
-	Demo              bool     // the first start makes a site with an app, unless Bootstrap says anything
-	Unknown           []string // variables that look like settings and are none, most likely misspelt
+	Demo              bool     // the first start makes a site with an app, unless Bootstrap is set
+	Unknown           []string // variables that look like settings but are not, most likely misspelt
 	files             []string // the settings that were read from files
 }
 
-// OIDC is the identity provider by which people sign in.
+// OIDC is the identity provider that people can sign in with.
 type OIDC struct {
 	Issuer       string // "": none
 	ClientID     string
 	ClientSecret string
 	Name         string   // on the button; "": the issuer's host
 	Scopes       []string // "openid" among them
-	Domains      []string // of the addresses that it speaks for; none: all
+	Domains      []string // mail domains that the provider is trusted for; empty: all
 }
 
-// ProviderName is what people know the identity provider by; "" if they cannot sign in by one.
+// ProviderName returns the name people know the identity provider by; "" if they cannot sign in with one.
 func (c *Config) ProviderName() string {
 	issuer, err := url.Parse(c.OIDC.Issuer)
 	if err != nil || !c.SignsInBy(ByProvider) {
@@ -77,30 +77,30 @@ const (
 	ByKey      = "key"
 )
 
-// SignsInBy reports whether people may sign in by a way: it is configured, and not turned off.
+// SignsInBy reports whether people may sign in by a way: it is configured and not turned off.
 func (c *Config) SignsInBy(way string) bool {
 	configured := map[string]bool{ByProvider: c.OIDC.Issuer != "", ByMail: c.SMTP != "", ByKey: true}
 	return configured[way] && (len(c.SignIn) == 0 || slices.Contains(c.SignIn, way))
 }
 
-// Bootstrap sets what the first start on an empty database makes; what is empty is
-// made at random. Later starts ignore it, so only the first one checks it.
+// Bootstrap sets what the first start on an empty database makes; empty values are generated at random. Later starts
+// ignore it, so only the first one checks it.
 type Bootstrap struct {
 	Organization, OrganizationName, Key, Email string
 
 	KeyFile string // "" if Key is set
 }
 
-// WrongError is about a setting that is found to be wrong later than by Load and CheckServer.
+// WrongError is about a setting that turns out to be wrong after Load and CheckServer.
 type WrongError struct{ error }
 
-// Wrong returns err as one about a setting.
+// Wrong returns err as an error about a setting.
 func Wrong(err error) error { return WrongError{err} }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error about the setting.
 func (w WrongError) Unwrap() error { return w.error }
 
-// GivenKey is Key, or what KeyFile holds: a file that may be gone after the first start.
+// GivenKey returns Key, or the content of KeyFile, which may be gone after the first start.
 func (b Bootstrap) GivenKey() (string, error) {
 	if b.KeyFile == "" {
 		return b.Key, nil
@@ -112,9 +112,8 @@ func (b Bootstrap) GivenKey() (string, error) {
 	return key, nil
 }
 
-// Load reads the settings: flags first, then the environment, which is a list like
-// os.Environ's. An empty value counts as none. The error names every setting that
-// is wrong, each on a line of its own, and never repeats a secret.
+// Load reads the settings: first from flags, then from the environment, a list like os.Environ's. An empty value counts
+// as unset. The error names every wrong setting on a line of its own, and never repeats a secret.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	variables := map[string]string{}
 	for _, v := range environ {
@@ -145,13 +144,13 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	return c, nil
 }
 
-// lookUp returns the text of a setting and what it comes from.
+// lookUp returns the text of a setting and where it comes from.
 func lookUp(s Setting, variables, flags map[string]string) (value, from string, err error) {
 	if v := flags[s.Flag()]; v != "" && !s.Secret {
 		return v, "--" + s.Flag(), nil
 	}
 	v := variables[s.Variable()]
-	if s.Secret { // as readSecret does
+	if s.Secret { // like readSecret
 		v = strings.TrimSpace(v)
 	}
 	if v != "" {
@@ -164,14 +163,14 @@ func lookUp(s Setting, variables, flags map[string]string) (value, from string, 
 	return s.Default, s.Variable(), nil
 }
 
-// ofKubernetes reports whether Kubernetes sets a variable for a service of the name foyer.
+// ofKubernetes reports whether Kubernetes sets this variable for a service with the name foyer.
 func ofKubernetes(name, value string) bool {
 	return strings.HasPrefix(name, "FOYER_SERVICE_") || strings.HasPrefix(name, "FOYER_PORT_") || name == "FOYER_PORT" && strings.Contains(value, "://")
 }
 
-// unknown lists the variables that begin as settings do and are none.
+// unknown lists the variables that begin like settings but are not.
 func unknown(variables map[string]string) []string {
-	known := map[string]bool{"FOYER_URL": true, "FOYER_KEY": true} // of the command line
+	known := map[string]bool{"FOYER_URL": true, "FOYER_KEY": true} // used by the command line
 	for _, s := range Settings {
 		known[s.Variable()] = true
 		known[s.Variable()+"_FILE"] = s.Secret
@@ -186,7 +185,7 @@ func unknown(variables map[string]string) []string {
 	return names
 }
 
-// readSecret refuses an empty file: its secret never arrived.
+// readSecret refuses an empty file: the secret has not been written.
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -199,7 +198,7 @@ func readSecret(path string) (string, error) {
 	return value, nil
 }
 
-// complete fills in what depends on other settings.
+// complete adapts settings that depend on others.
 func (c *Config) complete() {
 	if c.inDataDir = c.Database == ""; c.inDataDir {
 		c.Database = "sqlite:" + filepath.Join(c.DataDir, "foyer.db")
@@ -210,7 +209,7 @@ func (c *Config) complete() {
 	c.MailFrom = cmp.Or(c.MailFrom, "foyer@"+c.baseHost())
 }
 
-// CheckServer finds what a server needs and other commands do not.
+// CheckServer finds problems that only a server has and other commands do not.
 func (c *Config) CheckServer() error {
 	var errs []error
 	if c.Secret == "" && !c.SQLite() {
@@ -227,7 +226,7 @@ func (c *Config) CheckServer() error {
 	if c.Pprof && c.MetricsListen == "" {
 		errs = append(errs, errors.New("FOYER_PPROF: needs FOYER_METRICS_LISTEN, where profiles are served"))
 	}
-	if c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") { // 0: any port that is free
+	if c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") { // 0: any free port
 		errs = append(errs, errors.New("FOYER_METRICS_LISTEN: must be another address than FOYER_LISTEN"))
 	}
 	if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {
@@ -236,7 +235,7 @@ func (c *Config) CheckServer() error {
 	return errors.Join(errs...)
 }
 
-// checkSignIn finds ways to sign in that lead nowhere.
+// checkSignIn finds ways to sign in that cannot work.
 func (c *Config) checkSignIn() error {
 	var errs []error
 	if c.OIDC.Issuer == "" && (c.OIDC.ClientID != "" || c.OIDC.ClientSecret != "" || c.OIDC.Name != "" || len(c.OIDC.Domains) > 0) {
@@ -254,7 +253,7 @@ func (c *Config) checkSignIn() error {
 	return errors.Join(errs...)
 }
 
-// CheckDatabase finds out whether there is a database, if that is a file.
+// CheckDatabase checks that the database exists, if it is a file.
 func (c *Config) CheckDatabase() error {
 	path := c.DatabasePath()
 	if _, err := os.Stat(path); c.SQLite() && errors.Is(err, fs.ErrNotExist) {
@@ -263,8 +262,8 @@ func (c *Config) CheckDatabase() error {
 	return nil
 }
 
-// DatabasePath is the file of a SQLite database, absolute if possible: whoever is in
-// the wrong folder shall see it.
+// DatabasePath returns the file of a SQLite database, if possible as an absolute path, so that people in the wrong folder
+// see it.
 func (c *Config) DatabasePath() string {
 	path := strings.TrimPrefix(c.Database, "sqlite:")
 	if whole, err := filepath.Abs(path); err == nil {
@@ -273,8 +272,8 @@ func (c *Config) DatabasePath() string {
 	return path
 }
 
-// baseHost is the host of the base url; "" if there is none and the server listens on
-// :port, which CheckServer refuses.
+// baseHost returns the host of the base url; "" if there is none and the server listens on :port, which CheckServer
+// refuses.
 func (c *Config) baseHost() string {
 	base, err := url.Parse(c.Base(c.Listen))
 	if err != nil {
@@ -283,7 +282,7 @@ func (c *Config) baseHost() string {
 	return base.Hostname()
 }
 
-// SecretPath is where the secret is kept unless it is set.
+// SecretPath returns where the secret is stored if it is not set.
 func (c *Config) SecretPath() string { return filepath.Join(c.DataDir, "secret") }
 
 // DatabaseSetting names the setting to blame when the database cannot be opened.
@@ -294,7 +293,7 @@ func (c *Config) DatabaseSetting() string {
 	return c.Blamed("DATABASE")
 }
 
-// Blamed is the variable that a secret setting came from: its own, or that of the file.
+// Blamed returns the variable that a secret setting came from: its own or the one that names the file.
 func (c *Config) Blamed(setting string) string {
 	if slices.Contains(c.files, setting) {
 		return "FOYER_" + setting + "_FILE"
@@ -310,7 +309,7 @@ func (c *Config) CatalogIsFile() bool {
 // SQLite reports whether the database is a file on this machine.
 func (c *Config) SQLite() bool { return strings.HasPrefix(c.Database, "sqlite:") }
 
-// Socket is the path of the unix socket to listen on; "" if it is an address.
+// Socket returns the path of the unix socket to listen on; "" if it is an address.
 func (c *Config) Socket() string {
 	if path, ok := strings.CutPrefix(c.Listen, unixPrefix); ok {
 		return path
@@ -318,7 +317,7 @@ func (c *Config) Socket() string {
 	return ""
 }
 
-// Base is the base url of a server that listens on address.
+// Base returns the base url of a server that listens on address.
 func (c *Config) Base(address string) string {
 	if c.BaseURL != "" {
 		return c.BaseURL

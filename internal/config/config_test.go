@@ -13,13 +13,13 @@ import (
 
 const goodSecret = "0123456789abcdef0123456789abcdef"
 
-// cases has a row for each setting: how it reads, and what it refuses.
+// cases has a row for each setting: how it is read, and which values it refuses.
 var cases = []struct {
 	name     string
 	field    func(Config) any
-	unset    any // what it is by default
+	unset    any // the default
 	good     string
-	want     any // what good makes of it
+	want     any // the result of good
 	alsoGood []string
 	wrong    []string
 	secret   bool // no flag
@@ -170,7 +170,7 @@ func firstKey(c Config) any {
 	return key
 }
 
-// What Origin says of a page of ours is what the base url begins with.
+// The base url begins exactly like the Origin header that browsers send from our pages.
 func TestBaseURLIsWrittenAsBrowsersDo(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
@@ -260,7 +260,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// Bounds are told as one would set them.
+// Error messages write limits in the form that settings have.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ given, want string }{
@@ -284,7 +284,7 @@ func TestVariablesThatAreNoSetting(t *testing.T) {
 	if diff := cmp.Diff([]string{"FOYER_", "FOYER_LISTEN_FILE", "FOYER_RATE_LIMTI"}, c.Unknown); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
-	if c, err = Load([]string{"FOYER_PORT=9000"}, nil); err != nil || len(c.Unknown) != 1 { // as somebody may who means FOYER_LISTEN
+	if c, err = Load([]string{"FOYER_PORT=9000"}, nil); err != nil || len(c.Unknown) != 1 { // somebody may mean FOYER_LISTEN
 		t.Errorf("%v, %v", c.Unknown, err)
 	}
 }
@@ -297,7 +297,7 @@ func TestAllWrongSettingsAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-// The lines are in the same order each time.
+// The errors have the same order each time.
 func TestWrongWaysToSignInAreInOrder(t *testing.T) {
 	t.Parallel()
 	c, err := Load([]string{"FOYER_SIGNIN=oidc,mail"}, nil)
@@ -336,7 +336,7 @@ func TestSecretFile(t *testing.T) {
 	}
 }
 
-// After the first start the file of its key may be gone.
+// The file of the bootstrap key may be gone after the first start.
 func TestBootstrapKeyFileIsReadWhenItIsUsed(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty")

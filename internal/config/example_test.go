@@ -44,7 +44,7 @@ func TestExampleHasEverySetting(t *testing.T) {
 	}
 }
 
-// What is behind a value on its line is part of it, to systemd and to containers.
+// systemd and container runtimes read everything after the = as the value, comments included.
 func TestDocumentedSettingsHaveNoComments(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operating.md")
@@ -75,10 +75,10 @@ func TestComposeFileHasSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := file.Services["foyer"]
-	if service.EnvFile != "foyer.env" { // as the example is called: every setting can be given
+	if service.EnvFile != "foyer.env" { // the example's name: every setting can be given
 		t.Errorf("env_file: %s", service.EnvFile)
 	}
-	if file.Name != "foyer" || service.PullPolicy != "build" { // otherwise an upgrade goes on with the image that is there
+	if file.Name != "foyer" || service.PullPolicy != "build" { // otherwise an upgrade would keep the old image
 		t.Errorf("name: %s, pull_policy: %s", file.Name, service.PullPolicy)
 	}
 	if service.Restart != "unless-stopped" { // on-failure starts nothing after a reboot

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// ServerSecret returns the secret that links and sealed texts are derived from:
-// the setting or, with SQLite, the one in the data folder. "": there is none. It must
-// never be logged.
+// ServerSecret returns the secret from which links and keys for sealed texts are derived: the setting or, with SQLite,
+// the secret in the data folder. "": there is none. It must never be logged.
 func (c *Config) ServerSecret() (string, error) {
 	if c.Secret != "" || !c.SQLite() {
 		return c.Secret, nil
@@ -32,8 +31,8 @@ func (c *Config) ServerSecret() (string, error) {
 	return text, nil
 }
 
-// MakeSecret puts a secret into the data folder, unless another starter has just done
-// it, and returns what ServerSecret does then.
+// MakeSecret puts a secret into the data folder, unless another process has just done so, and returns what ServerSecret
+// returns then.
 func (c *Config) MakeSecret() (text string, made bool, err error) {
 	if made, err = makeSecret(c.SecretPath()); err != nil {
 		return "", false, fmt.Errorf("make the secret: %w", err)
@@ -42,8 +41,8 @@ func (c *Config) MakeSecret() (text string, made bool, err error) {
 	return text, made, err
 }
 
-// makeSecret writes a new secret beside its place and links it there: only one of
-// several starters can, and none is left half-written.
+// makeSecret writes a new secret to a temporary file and links it to its path: of several processes only one can, and
+// none leaves a half-written secret.
 func makeSecret(path string) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err

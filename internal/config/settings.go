@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Setting is one variable, and what it is for.
+// Setting is one variable and its description.
 type Setting struct {
 	Name    string // without FOYER_
 	Default string
 	Help    string
-	Secret  bool // no flag, but also as …_FILE
+	Secret  bool // no flag, but can also be set as …_FILE
 	set     func(c *Config, value string) error
 }
 
-// Variable is the name of the variable.
+// Variable returns the name of the variable.
 func (s Setting) Variable() string { return "FOYER_" + s.Name }
 
-// Flag is the name of the flag, without dashes.
+// Flag returns the name of the flag, without dashes.
 func (s Setting) Flag() string { return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") }
 
-// bootstrapKey is the secret whose file is read when it is used.
+// bootstrapKey is the secret whose file is read on use.
 const bootstrapKey = "BOOTSTRAP_KEY"
 
-// Settings lists every setting there is.
+// Settings lists every setting.
 var Settings = []Setting{
 	{"LISTEN", "127.0.0.1:8000", "Address to listen on, or unix:PATH for a socket.", false, text(func(c *Config) *string { return &c.Listen }, listen)},
 	{"DATABASE", "", "Where everything is kept: sqlite:PATH or postgres://… (default: SQLite in the data folder).", true, text(func(c *Config) *string { return &c.Database }, database)},

@@ -58,7 +58,7 @@ func address(s string) error {
 	return nil
 }
 
-// database does not repeat the value: it may hold a password.
+// database does not repeat the value in errors: it may hold a password.
 func database(s string) error {
 	if path, ok := strings.CutPrefix(s, "sqlite:"); ok && path != "" {
 		if path == ":memory:" { // each connection would have a database of its own
@@ -90,7 +90,7 @@ func secret(s string) error {
 }
 
 func baseURL(c *Config, value string) error {
-	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // mail headers hold it
+	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // mail headers contain it
 		return errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example, and what else is not ASCII as %XX")
 	}
 	u, err := url.Parse(value)
@@ -101,15 +101,14 @@ func baseURL(c *Config, value string) error {
 		return errors.New("must have a path that can be part of a link: write a space and the like as %XX")
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
-	if strings.Contains(path, "//") { // a link without the host would lead to another
+	if strings.Contains(path, "//") { // without the host, the link would lead to another host
 		return errors.New("must have single slashes in its path")
 	}
 	c.BaseURL = origin.Of(u) + path
 	return nil
 }
 
-// linkHost reports whether a link can lead to a url's host and port: url.Parse takes
-// almost anything for these.
+// linkHost reports whether a link can lead to a url's host and port: url.Parse accepts almost anything there.
 func linkHost(u *url.URL) bool {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -197,7 +196,7 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) fun
 	}
 }
 
-// orOff also takes the word off.
+// orOff also accepts the word off.
 func orOff(off func(*Config), set func(*Config, string) error) func(*Config, string) error {
 	return func(c *Config, value string) error {
 		if value == "off" {
@@ -213,7 +212,7 @@ func orOff(off func(*Config), set func(*Config, string) error) func(*Config, str
 
 const day = 24 * time.Hour
 
-// ParseDuration reads a duration as Go spells it, or whole days like 30d.
+// ParseDuration reads a duration in Go's syntax, or whole days like 30d.
 func ParseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseInt(days, 10, 64); err == nil && n >= 0 && n <= int64(math.MaxInt64/day) {
@@ -234,7 +233,7 @@ func atMost(most time.Duration) string {
 	return " and at most " + spell(most)
 }
 
-// spell writes whole days and hours as settings do.
+// spell writes a duration in whole days or hours, as in settings.
 func spell(d time.Duration) string {
 	switch {
 	case d%day == 0:
@@ -263,7 +262,7 @@ func prefixes(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
 	}
 }
 
-// list reads texts with commas between them; check returns each as it is kept.
+// list reads comma-separated texts; check returns each in the form it is stored in.
 func list(field func(*Config) *[]string, check func(string) (string, error)) func(*Config, string) error {
 	return func(c *Config, value string) error {
 		var all []string
@@ -302,8 +301,7 @@ func scopes(c *Config, value string) error {
 	return nil
 }
 
-// issuer takes http on this machine alone: whoever can change what the provider says can
-// sign in as anybody.
+// issuer accepts http only on this machine: anybody who can change the provider's responses can sign in as anybody.
 func issuer(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.User != nil || strings.ContainsAny(s, "?#") || !linkHost(u) ||
