@@ -1,5 +1,4 @@
-// Package oidc asks an identity provider who somebody is, by OpenID Connect: the code flow with
-// PKCE, state and nonce.
+// Package oidc authenticates people at an identity provider, by OpenID Connect: the code flow with PKCE, state and nonce.
 package oidc
 
 import (
@@ -29,19 +28,18 @@ import (
 )
 
 const (
-	// patience is how long one step may take, with all that the provider is asked in it.
+	// patience is the timeout of one step, including all requests to the provider.
 	patience = 10 * time.Second
-	// keptFor is how long what the provider says about itself, and its keys, are believed. A
-	// key that is not known is asked for at once.
+	// keptFor is how long the provider's metadata and keys are cached. An unknown key is requested immediately.
 	keptFor = time.Hour
-	// maxAnswer bounds what a provider can make us hold in memory, and how many keys it has, in bytes.
+	// maxAnswer limits the size of a provider's response, in bytes, and with it the memory and the number of keys.
 	maxAnswer = 64 << 10
-	// maxModulus is the length of an RSA key's modulus as JSON: of 18,000 bits. One of 500,000 takes a processor
-	// over a minute, which no context ends.
+	// maxModulus is the length of an RSA key's modulus of 18,000 bits in JSON. A key of 500,000 bits takes over a minute
+	// of processor time, which no context cancels.
 	maxModulus = 3 << 10
 )
 
-// Settings say which provider to ask, and as whom.
+// Settings say which provider to use, and as which client.
 type Settings struct {
 	Issuer                 string
 	ClientID, ClientSecret string
@@ -49,8 +47,8 @@ type Settings struct {
 	Redirect               string // the url that the provider sends people back to
 }
 
-// Provider is an identity provider. It is asked about itself when somebody first signs in, so
-// that one that is down stops no start.
+// Provider is an identity provider. Its metadata is requested when somebody first signs in, so that a provider that is
+// down does not stop the server from starting.
 type Provider struct {
 	settings Settings
 	now      func() time.Time
@@ -60,7 +58,7 @@ type Provider struct {
 	known    atomic.Pointer[discovered]
 }
 
-// discovered is what a provider says about itself.
+// discovered is the metadata of a provider.
 type discovered struct {
 	at       time.Time
 	config   oauth2.Config
@@ -68,7 +66,7 @@ type discovered struct {
 	provider *gooidc.Provider
 }
 
-// New returns the provider that settings name.
+// New returns the provider described by the settings.
 func New(s Settings, now func() time.Time) *Provider {
 	direct := &http.Transport{ForceAttemptHTTP2: true, TLSHandshakeTimeout: patience, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
 	return &Provider{
@@ -80,7 +78,7 @@ func New(s Settings, now func() time.Time) *Provider {
 	}
 }
 
-// bounded refuses long answers, and keys that take long.
+// bounded refuses long responses, and keys that take long to process.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -104,12 +102,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// checkKeys looks at the keys of an answer, if it has any. Private ones, which take long as well, should not be there.
+// checkKeys checks the keys in a response, if it has any. It refuses private keys: they are slow too, and must not be
+// published.
 func checkKeys(answer []byte) error {
 	var set struct {
 		Keys []map[string]json.RawMessage `json:"keys"`
 	}
-	_ = json.Unmarshal(answer, &set) // what it does not understand has no keys for others either
+	_ = json.Unmarshal(answer, &set) // the OIDC library finds no keys either in what this cannot parse
 	for _, key := range set.Keys {
 		if key["d"] != nil || len(key["n"]) > maxModulus {
 			return errors.New("it publishes a private key, or one of more than 18,000 bits")
@@ -118,14 +117,14 @@ func checkKeys(answer []byte) error {
 	return nil
 }
 
-// Secrets bind what comes back from the provider to the browser that was sent there.
+// Secrets bind the provider's redirect to the browser that was sent there.
 type Secrets struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"`
 }
 
-// URL is where to send a browser to sign in.
+// URL returns the url to send a browser to for signing in.
 func (p *Provider) URL(ctx context.Context, s Secrets) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
@@ -136,7 +135,7 @@ func (p *Provider) URL(ctx context.Context, s Secrets) (string, error) {
 	return d.config.AuthCodeURL(s.State, gooidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), nil
 }
 
-// Claims are what the provider says about somebody.
+// Claims are what the provider says about a person.
 type Claims struct {
 	Issuer        string `json:"issuer"`
 	Subject       string `json:"subject"`
@@ -144,16 +143,16 @@ type Claims struct {
 	EmailVerified bool   `json:"email_verified"`
 }
 
-// claims are some of a token, or of an answer about a user.
+// claims are some fields of a token or of a userinfo response.
 type claims struct {
 	AuthorizedParty string          `json:"azp"`
 	Email           string          `json:"email"`
-	EmailVerified   json.RawMessage `json:"email_verified"` // believed if it is true, not "true"
+	EmailVerified   json.RawMessage `json:"email_verified"` // trusted if true, not if "true"
 }
 
 func (c claims) verified() bool { return string(c.EmailVerified) == "true" }
 
-// Redeem returns who has come back with a code.
+// Redeem returns the claims about the person who came back with a code.
 func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, error) {
 	ctx, cancel := context.WithTimeout(gooidc.ClientContext(ctx, p.client), p.patience)
 	defer cancel()
@@ -180,7 +179,7 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 	if c.AuthorizedParty != "" && c.AuthorizedParty != p.settings.ClientID || !named(verified.Subject) {
 		return Claims{}, failed(ctx, errors.New("the token was made for another client, or names nobody"))
 	}
-	if c.Email == "" && d.provider.UserInfoEndpoint() != "" { // it may leave addresses out of tokens
+	if c.Email == "" && d.provider.UserInfoEndpoint() != "" { // the provider may leave addresses out of tokens
 		if c, err = p.userInfo(ctx, d, token, verified.Subject); err != nil {
 			return Claims{}, err
 		}
@@ -188,7 +187,8 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: c.verified()}, nil
 }
 
-// named reports whether a subject is one: at most 255 characters (OpenID Connect Core section 2), and no control characters.
+// named reports whether a subject is valid: at most 255 characters (OpenID Connect Core section 2), no control
+// characters.
 func named(subject string) bool {
 	return subject != "" && utf8.RuneCountInString(subject) <= 255 && !strings.ContainsFunc(subject, unicode.IsControl)
 }
@@ -207,8 +207,8 @@ func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.To
 	return c, nil
 }
 
-// discover returns what the provider says about itself. What it has said before holds while it
-// is down, or says nothing: there must be time left for what the step is for.
+// discover returns the provider's metadata. Old metadata stays valid while the provider is down or does not respond: its
+// timeout is short then, so that time is left for the rest of the step.
 func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	known := p.known.Load()
 	if known != nil && p.now().Sub(known.at) < keptFor {
@@ -272,7 +272,8 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 	return d, nil
 }
 
-// safe reports whether nobody between us and an address can change what it answers, and a provider elsewhere may name it.
+// safe reports whether nobody on the network can change the responses of an address, and whether a remote provider may
+// name it.
 func safe(address, issuer string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -283,8 +284,8 @@ func safe(address, issuer string) bool {
 	return u.Scheme == "https" || plain && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
 }
 
-// refusedCode is why no token was given for a code. What else the provider writes may hold
-// secrets.
+// refusedCode is the fault for a code that was not exchanged for a token. It shows nothing else that the provider says,
+// which may hold secrets.
 func refusedCode(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
@@ -296,7 +297,7 @@ func refusedCode(ctx context.Context, err error) error {
 	return failed(ctx, fmt.Errorf("the token endpoint answered %d %.40q", refused.Response.StatusCode, refused.ErrorCode))
 }
 
-// failed is the fault of a provider that does not answer, or answers wrongly.
+// failed is the fault of a provider that does not respond, or responds wrongly.
 func failed(ctx context.Context, cause error) error {
 	cause = fmt.Errorf("identity provider: %w", cause)
 	timeout, ok := errors.AsType[net.Error](cause)

@@ -18,7 +18,7 @@ const redirect = "https://foyer.example/console/session/oidc/callback"
 
 var secrets = oidc.Secrets{State: "state", Nonce: "nonce", Verifier: strings.Repeat("v", 43)}
 
-// code signs in at the provider, and returns what the browser comes back with.
+// code signs in at the provider and returns the code that the browser comes back with.
 func code(t *testing.T, p *oidc.Provider, s oidc.Secrets) string {
 	t.Helper()
 	address, err := p.URL(t.Context(), s)
@@ -45,7 +45,7 @@ func TestRedeem(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		oidctest.Behaviour
-		want oidc.Claims // but for the issuer
+		want oidc.Claims // except for the issuer
 	}{
 		"RS256":               {want: oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
 		"longest subject":     {oidctest.Behaviour{Claims: map[string]any{"sub": strings.Repeat("x", 255)}}, oidc.Claims{Subject: strings.Repeat("x", 255), Email: "ada@x.example", EmailVerified: true}},
@@ -128,7 +128,7 @@ func TestCodeIsTakenOnce(t *testing.T) {
 	}
 }
 
-// What the provider says about itself is kept, and asked anew; a new key is asked for at once.
+// The provider's metadata is cached and refreshed; an unknown key is requested immediately.
 func TestDiscoveryIsKept(t *testing.T) {
 	t.Parallel()
 	server, now := oidctest.Start(t), time.Now()
@@ -163,7 +163,7 @@ func TestDiscoveryIsKept(t *testing.T) {
 	}
 }
 
-// What was known holds, too, while the provider is silent about itself: there is time left to ask for the rest.
+// Cached metadata is also used while the provider does not respond: time is left for the other requests.
 func TestDiscoveryIsSilent(t *testing.T) {
 	t.Parallel()
 	server, now := oidctest.Start(t), time.Now()
@@ -202,7 +202,7 @@ func TestProviderIsDown(t *testing.T) {
 	}
 }
 
-// The provider is dialed directly. Not parallel: the environment is the process's.
+// The provider is dialed directly. Not parallel: the test changes the environment of the process.
 func TestNoProxy(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
 	defer proxy.Close()
@@ -215,7 +215,7 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// A provider may publish more keys than we read: the log says so, not that they are no JSON.
+// A provider may publish more keys than we read: the log says that, not that the keys are invalid JSON.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
 	server := oidctest.Start(t)

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// A provider that takes a connection and says nothing is given up.
+// A request times out if a provider accepts the connection and does not respond.
 func TestProviderIsSlow(t *testing.T) {
 	t.Parallel()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -26,7 +26,7 @@ func TestProviderIsSlow(t *testing.T) {
 	}
 }
 
-// A provider elsewhere has nothing on this machine asked by http.
+// A remote provider cannot make us send http requests to this machine.
 func TestProviderNamesAddressesHere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"} {

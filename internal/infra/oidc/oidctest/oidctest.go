@@ -1,4 +1,4 @@
-// Package oidctest is a small identity provider that answers as a test wants.
+// Package oidctest is a small identity provider whose responses a test controls.
 package oidctest
 
 import (
@@ -24,19 +24,19 @@ import (
 	"foyer/internal/infra/oidc"
 )
 
-// Behaviour is how a provider answers.
+// Behaviour is how a provider responds.
 type Behaviour struct {
-	Claims     map[string]any // of the next tokens, over those that are right
+	Claims     map[string]any // of the next tokens; they override the correct ones
 	Algorithm  string         // RS256 ("" too), ES256, HS256 or none
 	Key        string         // the name of the key to sign with, made if it is new; "": "first"
 	HideKeys   bool           // publish no keys
-	AlsoKeys   []any          // published besides
-	UserInfo   map[string]any // what the userinfo endpoint says; nil: there is none
-	Error      string         // sent back in place of a code
-	Status     int            // of every answer, if not 0
-	Silent     string         // the path that is never answered; "all"
-	Discovery  map[string]any // what the provider says about itself, over what is right
-	PostSecret bool           // take the client's secret in the body alone
+	AlsoKeys   []any          // further keys to publish
+	UserInfo   map[string]any // the response of the userinfo endpoint; nil: there is none
+	Error      string         // sent back instead of a code
+	Status     int            // of every response, if not 0
+	Silent     string         // the path that never gets a response; "all"
+	Discovery  map[string]any // overrides fields of the provider's metadata
+	PostSecret bool           // accept the client's secret only in the body
 }
 
 // Provider is a running identity provider with one client.
@@ -45,7 +45,7 @@ type Provider struct {
 
 	mu        sync.Mutex
 	behaviour Behaviour
-	codes     map[string]url.Values // what each was asked for with
+	codes     map[string]url.Values // the request that each code was made for
 	keys      map[string]*rsa.PrivateKey
 	curve     *ecdsa.PrivateKey
 	asked     map[string]int
@@ -53,7 +53,7 @@ type Provider struct {
 
 const clientID, clientSecret = "foyer", "the secret of the client"
 
-// firstKey is that of all providers: to make one while a provider is asked could take longer than is waited for an answer.
+// firstKey is the key of all providers: making one during a request could take longer than the client's timeout.
 var firstKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 // Start runs a provider until the test ends.
@@ -100,20 +100,20 @@ func Start(tb testing.TB) *Provider {
 	return p
 }
 
-// Settings name the provider.
+// Settings returns settings that use the provider.
 func (p *Provider) Settings(redirect string) oidc.Settings {
 	return oidc.Settings{Issuer: p.URL, ClientID: clientID, ClientSecret: clientSecret, Scopes: []string{"openid", "email"}, Redirect: redirect}
 }
 
-// Behave changes how the provider answers.
+// Behave changes how the provider responds.
 func (p *Provider) Behave(b Behaviour) {
-	p.key(b.Key) // it is made now if it is new
+	p.key(b.Key) // make the key now if it is new
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.behaviour = b
 }
 
-// Asked is how often a path was asked for.
+// Asked returns how often a path was requested.
 func (p *Provider) Asked(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 	answer(w, body)
 }
 
-// authorize lets everybody in at once.
+// authorize signs everybody in immediately.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	back, err := url.Parse(query.Get("redirect_uri"))
@@ -169,7 +169,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// token takes each code once, with the verifier of its challenge.
+// token accepts each code once, with the verifier of its challenge.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	b := p.current()
 	id, secret, _ := r.BasicAuth()
