@@ -1,5 +1,4 @@
-// Package quota counts how often something is done within a time, in the transactions that
-// do it.
+// Package quota counts how often something is done within a period, in the transactions that do it.
 package quota
 
 import (
@@ -12,9 +11,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Take counts n more uses of a quota if the limit allows them, and reports whether it did. A
-// time that began longer ago than it lasts begins anew, and so does one that began in the
-// future, by a clock that was wrong.
+// Take counts n more uses of a quota if the limit allows them, and reports whether it did. A new period begins when the
+// old one is over, or when its beginning lies in the future because a clock was wrong.
 func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now time.Time, lasting time.Duration) (bool, error) {
 	if n > limit {
 		return false, nil
@@ -30,7 +28,7 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 	return changed == 1, err
 }
 
-// Count is Take for a caller who is told: over the limit, the fault says when the time ends. A limit of 0 is none.
+// Count is Take with a fault as the result: over the limit, it says when the period ends. A limit of 0 means no limit.
 func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now time.Time, lasting time.Duration, what string) error {
 	if limit == 0 || n == 0 {
 		return nil
@@ -43,26 +41,26 @@ func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now 
 		return err
 	}
 	wait := since.Add(lasting).Sub(now)
-	if wait <= 0 { // more than the time allows
+	if wait <= 0 { // n alone exceeds the limit
 		wait = lasting
 	}
 	return fault.Later(fault.QuotaExceeded, wait, "At most %d %s: try again later.", limit, what)
 }
 
-// CountMail counts a mail that a user has sent to an address, which may be a stranger's; limit is for a day.
+// CountMail counts a mail that a user has sent to an address, which may belong to a stranger; limit is for one day.
 func CountMail(ctx context.Context, tx *db.Tx, email string, limit int, now time.Time) error {
 	return Count(ctx, tx, "mail", hashOf(email), 1, limit, now, 24*time.Hour, "mails a day to "+email)
 }
 
-// hashOf is how an address is stored that a user only wanted: nothing leads from the user to it when they are erased.
+// hashOf returns how the address of a mail is stored: after a user is erased, nothing leads from them to the address.
 func hashOf(email string) string { return digest.SHA256(email) }
 
-// ForgetAddress removes what is counted for an address.
+// ForgetAddress removes the counts of an address.
 func ForgetAddress(ctx context.Context, tx *db.Tx, email string) error {
 	return db.Exec(ctx, tx, `DELETE FROM quotas WHERE item = $1 OR item = $2`, email, hashOf(email))
 }
 
-// Tidy removes quotas whose time began before another, except those that are being counted up.
+// Tidy removes quotas whose period began before a time, except those in use by a transaction.
 func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
 	return d.DeleteOld(ctx, `quotas`, `kind, item`, `since <= $1 ORDER BY since`, before)
 }
