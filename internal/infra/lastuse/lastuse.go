@@ -1,5 +1,4 @@
-// Package lastuse notes in memory when things were used last, and writes it down once in a
-// while: so reading costs no write.
+// Package lastuse keeps times of last use in memory and stores them from time to time, so that reading costs no write.
 package lastuse
 
 import (
@@ -13,19 +12,19 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Used is what was used.
+// Used identifies what was used.
 type Used struct {
 	ID             int64
-	OrganizationID string // where; "": that is not noted
+	OrganizationID string // where it was used; "": not recorded
 }
 
-// Notes are of last uses that are not written down yet. The zero Notes are empty.
+// Notes holds last uses that are not stored yet. The zero Notes is empty.
 type Notes struct {
 	mu   sync.Mutex
 	last map[Used]time.Time
 }
 
-// Note notes a use, unless a later one is noted already.
+// Note records a use, unless a later one is already recorded.
 func (n *Notes) Note(what Used, at time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -37,13 +36,13 @@ func (n *Notes) Note(what Used, at time.Time) {
 	}
 }
 
-// Flush writes down what is noted, all of it or nothing: then it stays noted.
+// Flush stores all recorded uses or, if that fails, none: they stay recorded.
 func (n *Notes) Flush(ctx context.Context, d *db.DB, write func(ctx context.Context, tx *db.Tx, what Used, at time.Time) error) error {
 	last := n.take()
 	if len(last) == 0 {
 		return nil
 	}
-	all := slices.SortedFunc(maps.Keys(last), func(a, b Used) int { // in one order, or servers would lock each other out
+	all := slices.SortedFunc(maps.Keys(last), func(a, b Used) int { // a fixed order, or servers would deadlock
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.OrganizationID, b.OrganizationID))
 	})
 	err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {

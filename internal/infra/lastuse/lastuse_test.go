@@ -13,8 +13,8 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// What could not be written down is tried again, unless there was a later use; ids come in
-// order, and the organizations of each, and each once.
+// Flush retries uses that could not be stored, unless there was a later use. It calls write once for each id and
+// organization, in order.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
