@@ -2,5 +2,5 @@
 
 package sandbox
 
-// environment is what a child gets.
+// environment returns the environment variables of a child.
 func environment() []string { return []string{} }

@@ -2,5 +2,6 @@
 
 package sandbox
 
-// environment is what a child gets: that it need not wait for reports of races for a second before it exits.
+// environment returns the environment variables of a child: without them, the race detector would sleep for a second at
+// exit.
 func environment() []string { return []string{"GORACE=atexit_sleep_ms=0"} }

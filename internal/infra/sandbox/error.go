@@ -11,22 +11,22 @@ type TaskError struct{ Text string }
 
 func (e *TaskError) Error() string { return e.Text }
 
-// KilledError says that a child did not live to answer.
+// KilledError says that a child ended before it answered.
 type KilledError struct {
-	Reason string // which limit was hit, safe to show: "it used more than 512 MB of memory"
+	Reason string // the limit that was exceeded, safe to show: "it used more than 512 MB of memory"
 }
 
 func (e *KilledError) Error() string { return "stopped: " + e.Reason }
 
-// crashed is the Reason of a child that ended at none of its limits.
+// crashed is the Reason of a child that ended without exceeding a limit.
 const crashed = "it crashed"
 
-// errEndedFromOutside means that a child was ended by neither itself nor its parent. Most likely it
-// was the kernel, which had no memory left: that says nothing about the child's input.
+// errEndedFromOutside means that neither the child nor its parent ended the child. Most likely the kernel did because it
+// was out of memory, which says nothing about the child's input.
 var errEndedFromOutside = errors.New("ended from outside, as the kernel does when memory is short")
 
-// exitReason finds out why a child ended: by itself at each of its limits, of which Go's
-// runtime prints most.
+// exitReason finds out why a child ended. A child that exceeds a limit ends itself, and for most limits Go's runtime
+// prints the reason.
 func exitReason(exitCode int, trace string) (reason string, err error) {
 	switch {
 	case exitCode == exitOutOfTime:
@@ -41,8 +41,8 @@ func exitReason(exitCode int, trace string) (reason string, err error) {
 	return crashed, nil
 }
 
-// stacks is the head of the stacks in a trace. What comes before them is left out: a
-// panic may quote the input, but Go indents its lines, so that none passes for a stack.
+// stacks returns the beginning of the stacks in a trace. It leaves out the text before them: a panic may quote the input,
+// but Go indents its lines, so that none looks like a stack.
 func stacks(trace string) string {
 	at := strings.Index(trace, "\ngoroutine ")
 	if at < 0 {

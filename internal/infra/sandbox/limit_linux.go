@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// executable names the program that runs now, even if an upgrade has replaced its
-// file: parent and child must speak the same version.
+// executable names the running program, even if an upgrade has replaced its file: parent and child must be the same
+// version.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// apart puts the child into a session of its own, out of reach of the terminal's
-// signals, and has the kernel end it with its parent.
+// apart puts the child into a session of its own, which terminal signals do not reach, and makes the kernel end it with
+// its parent.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// confine takes everything from this process that it does not need.
+// confine takes away everything that this process does not need.
 func confine() error {
 	mapped, err := mappedData()
 	if err != nil {
 		return err
 	}
-	// When memory is short, the kernel is to end children and not the server. Where /proc
-	// cannot be written to, it chooses for itself.
+	// When memory is short, the kernel should end children and not the server. Where /proc is not writable, the kernel
+	// decides.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	// When all cores are busy a child gets a quarter of what a request gets.
 	if err := syscall.Setpriority(syscall.PRIO_PGRP, 0, 6); err != nil {
 		return fmt.Errorf("lower the priority: %w", err)
 	}
-	// The first timer opens the runtime's poller; with no file left to open, a
-	// later one would be fatal.
+	// The first timer opens the runtime's poller; a later one would fail fatally, because no more files can be opened
+	// then.
 	time.NewTimer(time.Hour).Stop()
 	if err := closeInherited(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func confine() error {
 	return nil
 }
 
-// endInTime ends this process when the kernel says that its processor time is over; the
-// kernel itself would leave no trace of why.
+// endInTime ends this process when the kernel signals that its processor time is used up; if the kernel ended it, nothing
+// would show why.
 func endInTime() {
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, syscall.SIGXCPU)
@@ -68,8 +68,8 @@ func endInTime() {
 	}()
 }
 
-// mappedData is how many bytes RLIMIT_DATA counts already: Go's runtime maps about
-// 100 MB that it never touches, the race detector much more.
+// mappedData returns how many bytes RLIMIT_DATA already counts: Go's runtime maps about 100 MB that it never touches, the
+// race detector much more.
 func mappedData() (uint64, error) {
 	const data = 5 // the sixth number, in pages
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -84,8 +84,8 @@ func mappedData() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), err
 }
 
-// closeInherited closes the files that the server was started with, and so this
-// process too. Go marks the files that it opens itself to be closed on exec.
+// closeInherited closes the files that the server, and so this process, inherited. Go opens its own files with
+// close-on-exec.
 func closeInherited() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 func TestNothingAround(t *testing.T) {
 	t.Parallel()
-	inherited, err := syscall.Dup(2) // not marked to be closed on exec
+	inherited, err := syscall.Dup(2) // not close-on-exec
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestFirstToGo(t *testing.T) {
 		_, err := New(1, 0, silent).Run(t.Context(), "Acme", "echo", in)
 		done <- err
 	}()
-	if _, err := feed.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds: the child is reading
+	if _, err := feed.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds: the child must be reading
 		t.Fatal(err)
 	}
 	scores := map[string]string{}

@@ -13,8 +13,7 @@ func executable() (string, error) { return os.Executable() }
 
 func apart() *syscall.SysProcAttr { return nil }
 
-// confine starts a watch on memory: here the kernel has no limit on it that works.
-// Only the parent bounds time.
+// confine watches the memory, because this system has no memory limit that works. Only the parent limits the time.
 func confine() error {
 	go func() {
 		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}

@@ -1,5 +1,5 @@
-// Package sandbox runs this binary again as a limited child, for work on hostile
-// input: whatever the input does to the child, the server lives.
+// Package sandbox runs this binary again as a limited child, for work on hostile input: whatever the input does to the
+// child, the server survives.
 package sandbox
 
 import (
@@ -19,45 +19,43 @@ import (
 	"foyer/internal/base/inflight"
 )
 
-// What one child may use.
+// Limits of one child.
 const (
-	maxMemory = 512 << 20        // bytes, on top of what the program maps when it starts
+	maxMemory = 512 << 20        // bytes, in addition to what the program maps at its start
 	maxCPU    = 5 * time.Second  // processor time; whole seconds
 	maxWall   = 15 * time.Second // time from start to end
-	littleCPU = 1 * time.Second  // with less in maxWall, the machine was busy
+	littleCPU = 1 * time.Second  // a child with less in maxWall had no chance on a busy machine
 	maxAnswer = 16 << 20         // bytes of answer
 	maxStack  = 64 << 20         // bytes of one goroutine's stack
-	maxStderr = 64 << 10         // bytes: holds any error and the head of any crash
+	maxStderr = 64 << 10         // bytes: enough for any error and the beginning of any crash
 	maxLogged = 4 << 10          // bytes of a crash's stacks
 )
 
-// errWall is the cause of a child's end when its time is over.
+// errWall is the cause when a child is ended because its time is up.
 var errWall = errors.New("out of time")
 
-// Pool bounds how many children run and how many callers wait for one.
+// Pool limits how many children run and how many callers wait for one.
 type Pool struct {
 	queue *fair.Queue
 	log   *slog.Logger
 }
 
-// New returns a pool of at most workers children at once, while at most queue
-// callers wait. Where one crashed goes to log.
+// New returns a pool of at most workers children at once, with at most queue waiting callers. Crashes are logged to log.
 func New(workers, queue int, log *slog.Logger) *Pool {
 	return &Pool{fair.New(workers, queue, "Too much work of this kind is waiting"), log}
 }
 
-// Running is how many children run now.
+// Running returns how many children run now.
 func (p *Pool) Running() int { return p.queue.Inside() }
 
-// Waiting is how many callers wait for a child now.
+// Waiting returns how many callers wait for a child now.
 func (p *Pool) Waiting() int { return p.queue.Waiting() }
 
-// Run feeds in to the named task, in a new child, and returns what the task wrote. A
-// place that becomes free goes to the tenant for which the fewest run. The error is a
-// *TaskError if the task itself failed, a *KilledError if the child was stopped at a
-// limit or crashed, a fault of kind Busy if too many callers wait or others keep the machine
-// busy, and none of these if the child was ended from outside. The task may end without
-// reading all of in; if in is neither in memory nor a file, its Read must not block forever.
+// Run runs the named task in a new child with in as its input, and returns the task's output. A free place goes to the
+// tenant with the fewest running children. The error is a *TaskError if the task itself failed, a *KilledError if the
+// child crashed or exceeded a limit, a fault of kind Busy if too many callers wait or the machine is too busy, and none
+// of these if the child was ended from outside. The task may end without reading all of in; if in is neither in memory
+// nor a file, its Read must not block forever.
 func (p *Pool) Run(ctx context.Context, tenant, task string, in io.Reader) ([]byte, error) {
 	leave, err := p.queue.Enter(ctx, tenant)
 	if err != nil {
@@ -68,7 +66,7 @@ func (p *Pool) Run(ctx context.Context, tenant, task string, in io.Reader) ([]by
 	if err != nil {
 		return nil, err
 	}
-	return answer, inflight.From(ctx).Take(2 * len(answer)) // it is copied when it is understood
+	return answer, inflight.From(ctx).Take(2 * len(answer)) // decoding copies it
 }
 
 func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, error) {
@@ -81,12 +79,12 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	answer, complaint := capped{max: maxAnswer}, capped{max: maxStderr}
 	cmd := exec.CommandContext(ctx, self, command, task)
 	cmd.Dir = "/"
-	cmd.Env = environment() // nil would hand down the server's, secrets included
+	cmd.Env = environment() // nil would pass on the server's variables, secrets included
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &answer, &complaint
-	cmd.WaitDelay = maxWall // for an in whose Read blocks; what a child that has ended has answered may be read late
+	cmd.WaitDelay = maxWall // for an in whose Read blocks; the answer of an ended child may be read late
 	cmd.SysProcAttr = apart()
 
-	// The child dies with the thread that started it, so that one must stay.
+	// The kernel ends the child when the thread that started it ends, so this thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()
@@ -119,8 +117,8 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	return nil, &KilledError{reason}
 }
 
-// withWall returns a context that ends, with errWall, when a limit of time is over. The time is counted in ticks, of which a
-// program that stands still misses all but one: its children have stood still with it, on a virtual machine that was paused.
+// withWall returns a context that ends with errWall after a time limit. The limit is counted in ticks: while the server
+// stands still, such as on a paused virtual machine, its children do too, and at most one tick passes.
 func withWall(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	const ticks = 15
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -139,7 +137,7 @@ func withWall(ctx context.Context, limit time.Duration) (context.Context, contex
 	return ctx, func() { cancel(nil) }
 }
 
-// processorTime is what a child that has ended has used; 0: it did not start.
+// processorTime returns how much processor time an ended child has used; 0: it did not start.
 func processorTime(cmd *exec.Cmd) time.Duration {
 	if cmd.ProcessState == nil {
 		return 0
@@ -147,8 +145,8 @@ func processorTime(cmd *exec.Cmd) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// capped keeps the first max bytes written to it and refuses the rest. It does not
-// embed its buffer, whose ReadFrom would go around Write.
+// capped keeps the first max bytes written to it and refuses the rest. It does not embed its buffer, because the buffer's
+// ReadFrom would bypass Write.
 type capped struct {
 	kept bytes.Buffer
 	max  int

@@ -21,12 +21,12 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// hog keeps what the memory task allocates alive.
+// hog keeps the memory task's allocations alive.
 var hog [][]byte
 
 var silent = slog.New(slog.DiscardHandler)
 
-// tasks are what the children of these tests can do.
+// tasks are the tasks of the children in these tests.
 var tasks = map[string]Task{
 	"echo": func(in io.Reader, out io.Writer) error {
 		_, err := io.Copy(out, in)
@@ -82,8 +82,7 @@ func signalSelf(s os.Signal) error {
 	return self.Signal(s)
 }
 
-// look tells what a child can see of the world around it. Its input is the number of
-// a file that was open in the parent.
+// look reports what a child can see of its environment. Its input is the number of a file that was open in the parent.
 func look(in io.Reader, out io.Writer) error {
 	var fd uintptr
 	if _, err := fmt.Fscan(in, &fd); err != nil {
@@ -156,7 +155,7 @@ func TestKilled(t *testing.T) {
 			var log bytes.Buffer
 			pool := New(1, 0, slog.New(slog.NewTextHandler(&log, nil)))
 			_, err := pool.Run(t.Context(), "Acme", task, strings.NewReader(""))
-			for isBusy(err) && t.Context().Err() == nil { // others keep the cores
+			for isBusy(err) && t.Context().Err() == nil { // other processes use the cores
 				_, err = pool.Run(t.Context(), "Acme", task, strings.NewReader(""))
 			}
 			killed, ok := errors.AsType[*KilledError](err)
@@ -176,7 +175,7 @@ func isBusy(err error) bool {
 	return ok && e.Kind == fault.Busy
 }
 
-// What has hardly computed says nothing about the input.
+// A child that got almost no processor time says nothing about the input.
 func TestNoTime(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -188,7 +187,7 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// What the operator or the kernel does says nothing about the input.
+// A child that the operator or the kernel ended says nothing about the input.
 func TestEndedFromOutside(t *testing.T) {
 	t.Parallel()
 	_, err := New(1, 0, silent).Run(t.Context(), "Acme", "shot", strings.NewReader(""))
@@ -202,7 +201,7 @@ func TestCallerGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in, feed := io.Pipe()
 	go func() {
-		_, _ = feed.Write([]byte("it runs")) // returns when the child is being fed
+		_, _ = feed.Write([]byte("it runs")) // returns when the child reads
 		cancel()
 		_ = feed.Close()
 	}()
@@ -211,7 +210,7 @@ func TestCallerGone(t *testing.T) {
 	}
 }
 
-// What a child has answered is taken, however late a busy machine lets go of its pipes: here it is that of its input.
+// A child's answer is used, however late a busy machine closes its pipes: here the pipe of its input.
 func TestLatePipe(t *testing.T) {
 	t.Parallel()
 	in, feed := io.Pipe()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The time of a child does not pass while the server stands still, and the child with it, as on a virtual machine that is paused.
+// No time passes for a child while the server and the child stand still, as on a paused virtual machine.
 func TestNoTimePassesWhileTheServerStandsStill(t *testing.T) {
 	t.Parallel()
 	const limit, server = 3 * time.Second, "STANDS_STILL"
