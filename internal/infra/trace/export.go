@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	waiting   = 2048            // spans that wait to be sent; further ones are dropped
+	waiting   = 2048            // waiting spans; further ones are dropped
 	atOnce    = 512             // spans in a request
-	sendEvery = 5 * time.Second // what there is, if it is fewer
-	lastTime  = 3 * time.Second // for what is left at the end, and what is under way then
+	sendEvery = 5 * time.Second // even if there are fewer than atOnce
+	lastTime  = 3 * time.Second // at the end, for the spans left and the request under way
 )
 
 // exporter sends spans.
@@ -34,8 +34,8 @@ type exporter struct {
 	dropped  atomic.Int64
 }
 
-// New reads the OTEL_ variables that say where spans go
-// (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Nil: nowhere.
+// New reads the OTEL_ variables that say where spans are sent
+// (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). It returns nil if they name no endpoint.
 func New(getenv func(string) string, version string, now func() time.Time) (*Tracer, error) {
 	name := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	endpoint := getenv(name)
@@ -66,7 +66,7 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 	return t, nil
 }
 
-// read reads the variables that say how spans are sent: each has one of its own for traces.
+// read reads the variables that say how spans are sent; each has a variant for traces alone.
 func (e *exporter) read(getenv func(string) string) error {
 	of := func(last string) (value, name string) {
 		name = "OTEL_EXPORTER_OTLP_TRACES_" + last
@@ -91,7 +91,7 @@ func (e *exporter) read(getenv func(string) string) error {
 	return nil
 }
 
-// ratio is how many of the traces that begin here a sampler records.
+// ratio returns the share of the traces begun here that a sampler records.
 func ratio(sampler, arg string) (float64, error) {
 	switch strings.TrimPrefix(sampler, "parentbased_") {
 	case "", "always_on":
@@ -107,7 +107,7 @@ func ratio(sampler, arg string) (float64, error) {
 	return 0, errors.New("OTEL_TRACES_SAMPLER: must be always_on, always_off or traceidratio, with or without parentbased_ before it")
 }
 
-// pairs reads a=b,c=d, with values as in urls.
+// pairs reads a=b,c=d, with url-escaped values.
 func pairs(text string) map[string]string {
 	all := map[string]string{}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -129,7 +129,7 @@ func (e *exporter) add(s *Span) {
 	}
 }
 
-// Run sends spans until ctx is done, and then what is left, as far as there is time.
+// Run sends spans until ctx is done, and then the remaining ones while time permits.
 func (t *Tracer) Run(ctx context.Context, log *slog.Logger) {
 	sending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -193,14 +193,14 @@ func (e *exporter) send(ctx context.Context, batch []*Span) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection is reused
 	if resp.StatusCode > 299 {
 		return fmt.Errorf("the collector answered %s", resp.Status)
 	}
 	return nil
 }
 
-// object is one of the message in JSON, whose names are those of the protocol.
+// object is a JSON object of the message, with the names of the protocol.
 type object = map[string]any
 
 func (e *exporter) message(batch []*Span) object {

@@ -1,6 +1,5 @@
-// Package trace tells a collector how long a request took and in what, by the OpenTelemetry
-// protocol over HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). A nil Tracer
-// records nothing, and costs nothing.
+// Package trace reports to a collector how long a request took and in which parts, by the OpenTelemetry protocol over
+// HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). A nil Tracer records nothing, and costs nothing.
 package trace
 
 import (
@@ -14,15 +13,15 @@ import (
 
 // Kinds of spans.
 const (
-	Server = 2 // answers a request of others
-	Client = 3 // asks others
+	Server = 2 // handles a request
+	Client = 3 // makes a request
 )
 
 // Tracer records spans and sends them.
 type Tracer struct {
 	exporter
 	now   func() time.Time
-	ratio float64 // of traces that begin here
+	ratio float64 // of the traces that begin here
 }
 
 // Span is a piece of work. A nil Span is not recorded.
@@ -45,8 +44,8 @@ type attribute struct {
 
 type contextKey struct{}
 
-// Continue starts the span of a request that may be part of a trace, as its traceparent says.
-// A trace that whoever began it does not record is not recorded here either.
+// Continue starts the span of a request that may be part of a trace, as its traceparent says. If the trace's origin does
+// not record it, it is not recorded here either.
 func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -66,7 +65,7 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 	return context.WithValue(ctx, contextKey{}, s), s
 }
 
-// Child starts the span of what is asked of others within s; within none there is none.
+// Child starts the span of an outgoing request within s; if s is nil, so is the child.
 func (s *Span) Child(name string) *Span {
 	if s == nil {
 		return nil
@@ -74,18 +73,18 @@ func (s *Span) Child(name string) *Span {
 	return &Span{tracer: s.tracer, name: name, kind: Client, trace: s.trace, parent: s.id, id: digits(8), began: s.tracer.now()}
 }
 
-// From returns the span of ctx; nil: none.
+// From returns the span of ctx; nil if there is none.
 func From(ctx context.Context) *Span {
 	s, _ := ctx.Value(contextKey{}).(*Span)
 	return s
 }
 
-// Without returns a context within which no spans are recorded.
+// Without returns a context in which no spans are recorded.
 func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, (*Span)(nil))
 }
 
-// Parent is the traceparent of what is asked of others within s; "" if it is not recorded.
+// Parent returns the traceparent for outgoing requests within s; "" if s is not recorded.
 func (s *Span) Parent() string {
 	if s == nil {
 		return ""
@@ -93,7 +92,7 @@ func (s *Span) Parent() string {
 	return "00-" + s.trace + "-" + s.id + "-01"
 }
 
-// Rename gives a span the name that is known by now.
+// Rename gives a span a name that was not known at its start.
 func (s *Span) Rename(name string) {
 	if s != nil {
 		s.name = name
@@ -122,7 +121,7 @@ func (s *Span) End() {
 	}
 }
 
-// digits is a random number of n bytes in hexadecimal digits, never 0.
+// digits returns a random number of n bytes in hexadecimal digits, never 0.
 func digits(n int) string {
 	b := make([]byte, n)
 	for i := range b {

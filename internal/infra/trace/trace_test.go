@@ -51,7 +51,7 @@ func from(given string) (*trace.Tracer, error) {
 	return trace.New(func(name string) string { return env[name] }, "v1", time.Now)
 }
 
-// What somebody else does not record is not recorded, nor is what the sampler leaves out.
+// A trace that its origin does not record is not recorded here, nor is one that the sampler leaves out.
 func TestSampling(t *testing.T) {
 	t.Parallel()
 	const to, id = "OTEL_EXPORTER_OTLP_ENDPOINT=https://collector.example ", "0af7651916cd43dd8448eb211c80319c"
@@ -82,8 +82,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A stop waits for a few seconds for a collector that says nothing, whatever its timeout. The log
-// does not have its url.
+// A stop waits at most a few seconds for a collector that does not respond, whatever its timeout. The log does not
+// contain the collector's url.
 func TestStopWithSilentCollector(t *testing.T) {
 	t.Parallel()
 	asked, over := make(chan struct{}, 2), make(chan struct{})
@@ -97,7 +97,7 @@ func TestStopWithSilentCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 600 { // more than one request has
+	for range 600 { // more than one request to the collector holds
 		_, span := tracer.Continue(t.Context(), "", "x", trace.Server)
 		span.End()
 	}
@@ -120,10 +120,10 @@ func TestStopWithSilentCollector(t *testing.T) {
 	}
 }
 
-// No request has more spans than a collector may take, nor has the last one; what was dropped before is said.
+// No request has more spans than a collector may accept, not even the last one; dropped spans are logged.
 func TestRequestsAreSmall(t *testing.T) {
 	t.Parallel()
-	var requests []int // the spans in each
+	var requests []int // number of spans in each
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -152,7 +152,7 @@ func TestRequestsAreSmall(t *testing.T) {
 	}
 }
 
-// What is off costs nothing.
+// A nil Tracer costs nothing.
 func TestOffAllocatesNothing(t *testing.T) {
 	var tracer *trace.Tracer
 	ctx := t.Context()
