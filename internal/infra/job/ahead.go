@@ -7,8 +7,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// ahead is a job whose time was set at a moment that is still to come: by a clock that has
-// stepped back since, or by a server whose clock is ahead of this one's.
+// ahead is a job whose time was set at a moment in the future: by a clock that has since stepped back, or by a server
+// whose clock is ahead of this one's.
 type ahead struct {
 	id    int64
 	runAt time.Time
@@ -16,9 +16,8 @@ type ahead struct {
 
 func (a *ahead) fields() []any { return []any{&a.id, &a.runAt} }
 
-// catchUp makes those jobs due that were ahead at the last look, a lease ago, and are so
-// unchanged: a server that works at one would have renewed its lease since. It returns those
-// to look at the next time.
+// catchUp makes those jobs due that were ahead at the last look, a lease ago, and have not changed since: a server that
+// works on one would have renewed its lease. It returns the jobs to look at next time.
 func (q *Queue) catchUp(ctx context.Context, before []ahead) (now []ahead, err error) {
 	if now, err = findAhead(ctx, q.db, q.db.Now()); err != nil || len(now) == 0 {
 		return nil, err

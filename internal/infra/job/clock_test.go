@@ -10,8 +10,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A clock that steps back delays nothing by more than two looks: no job that is new, none of a
-// server that died, none that pauses. What a server works at stays its own.
+// A clock that steps back delays no job by more than two looks: neither a new job, nor one whose server died, nor one
+// that waits for a retry. A server keeps the jobs that it is doing.
 func TestClockThatStepsBack(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]Kind{
@@ -62,7 +62,7 @@ func look(t *testing.T, q *Queue, before []ahead) []ahead {
 	return now
 }
 
-// A server that is ahead of this one keeps what it works at, and loses what it has left.
+// A server whose clock is ahead of this one's keeps the jobs that it is doing, and loses those it has abandoned.
 func TestServersClocksDiffer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -9,7 +9,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// What is held is not done, but what comes later is; then it goes on.
+// Held jobs are not done, but later ones are; after Resume, the held jobs are done.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -41,7 +41,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Those that wait are counted by their kinds, held or not.
+// WaitingOf counts jobs of the given kinds, held or not.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

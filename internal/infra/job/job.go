@@ -1,6 +1,6 @@
-// Package job does in the background what a committed transaction asked for: on any
-// number of servers, in spite of crashes, each job once, unless a server dies between
-// doing it and recording that, or cannot record it while it holds the lease.
+// Package job does background work that a committed transaction has enqueued, on any number of servers and in spite of
+// crashes. Each job is done once, unless a server dies between doing it and recording that, or cannot record it while it
+// holds the lease.
 package job
 
 import (
@@ -20,25 +20,23 @@ import (
 )
 
 const (
-	// lease is how long a job belongs to the server that took it, which renews it during a
-	// try. Then it is due again: a server that died is replaced within 30 s.
+	// lease is how long a job belongs to the server that took it. The server renews it during a try. When it ends, the
+	// job is due again: another server replaces a dead one within 30 s.
 	lease = 25 * time.Second
-	// renewEvery leaves time to try that again.
+	// renewEvery leaves time to retry a renewal.
 	renewEvery = 8 * time.Second
-	// timeLimit is how long one try may take, and stopLimit how long it may go on once the
-	// server is told to stop.
+	// timeLimit is the timeout of one try, and stopLimit how long it may continue once the server is told to stop.
 	timeLimit = 16 * time.Minute
 	stopLimit = 22 * time.Second
-	// pollEvery is how soon a server sees a job that another process has put.
+	// pollEvery is how soon a server sees a job that another process has enqueued.
 	pollEvery = time.Second
-	// endEvery is how soon a result that could not be recorded is tried again.
+	// endEvery is the pause before recording a result is retried.
 	endEvery = time.Second
-	// maxWrong is how often Kind.Ended may fail before the job is left to its lease; once
-	// is normal when a connection breaks.
+	// maxWrong is how often Kind.Ended may fail before the job is left until its lease ends; one failure is normal when a
+	// connection breaks.
 	maxWrong = 3
-	// workers is how many jobs one server does at a time, besides one that returns and those
-	// that take longer than slowAfter, up to maxSlow: a mail server that says nothing must not
-	// hold up what others take.
+	// workers is how many jobs one server does at a time, not counting one repeated job and up to maxSlow jobs that take
+	// longer than slowAfter: a mail server that does not respond must not hold up other jobs.
 	workers   = 16
 	slowAfter = 15 * time.Second
 	maxSlow   = 112
@@ -52,34 +50,33 @@ const (
 type Job struct {
 	ID        int64
 	Kind      string
-	Item      string // what it is about
-	Attempt   int    // counted from 1; tells takers apart
+	Item      string // what the job is about
+	Attempt   int    // counted from 1; distinguishes the tries of different servers
 	CreatedAt time.Time
 }
 
-// Kind says how jobs of one kind are done.
+// Kind says how to do jobs of one kind.
 type Kind struct {
-	// Do does the work, outside any transaction, and gives up when ctx is done. It is
-	// tried again after any error that is not Permanent.
+	// Do does the work, outside any transaction, and stops when ctx is done. It is retried after any error that is not
+	// Permanent.
 	Do func(ctx context.Context, j Job) error
-	// Ended, if not nil, records how a try went, in the transaction that ends it:
-	// err is what Do returned, again whether there will be another try.
+	// Ended, if not nil, records the result of a try, in the transaction that ends it: err is what Do returned, again
+	// whether there will be another try.
 	Ended func(ctx context.Context, tx *db.Tx, j Job, err error, again bool) error
-	// AfterCommit, if not nil, hears the same once that has been committed.
+	// AfterCommit, if not nil, gets the same arguments once that transaction has been committed.
 	AfterCommit func(j Job, err error, again bool)
-	// Every, if not 0, makes this one job that returns for ever, at this interval: an hour
-	// at most.
+	// Every, if not 0, makes this a single job that is repeated for ever, at this interval of at most an hour.
 	Every time.Duration
 }
 
-// Permanent marks an error that trying again cannot change.
+// Permanent marks an error that a retry cannot change.
 func Permanent(err error) error {
 	return permanent{err}
 }
 
 type permanent struct{ error }
 
-// Unwrap gives back what was marked.
+// Unwrap returns the marked error.
 func (p permanent) Unwrap() error { return p.error }
 
 // Queue holds the jobs of a database.
@@ -88,7 +85,7 @@ type Queue struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
-	underWay map[Job]time.Time // the tries of this server, since when
+	underWay map[Job]time.Time // the tries of this server, with their start times
 }
 
 // New returns the queue of a database.
@@ -96,17 +93,16 @@ func New(d *db.DB) *Queue {
 	return &Queue{db: d, wake: make(chan struct{}, 1), underWay: map[Job]time.Time{}}
 }
 
-// Put adds a job, to be done once tx has been committed, unless the same one is waiting
-// or being done: a try under way may not see what tx changes, so give such work an item
-// of its own.
+// Put enqueues a job, to be done once tx has been committed, unless the same job is waiting or running. A running try may
+// not see the changes of tx, so work that depends on them needs an item of its own.
 func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
 	return insert(ctx, tx, kind, item, q.db.Now())
 }
 
-// Wake tells Run that a transaction which put jobs has been committed.
+// Wake tells Run that a transaction with new jobs has been committed.
 func (q *Queue) Wake() { wake(q.wake) }
 
-// wake makes one worker that waits look, or the next that does.
+// wake makes one waiting worker look for a job, or the next one that would wait.
 func wake(waiting chan struct{}) {
 	select {
 	case waiting <- struct{}{}:
@@ -117,12 +113,12 @@ func wake(waiting chan struct{}) {
 // Waiting counts the jobs that are not done.
 func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.db) }
 
-// WaitingOf counts those of some kinds, on all servers.
+// WaitingOf counts the waiting jobs of some kinds, on all servers.
 func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (int, error) {
 	return countOf(ctx, q.db, kinds)
 }
 
-// OldestOf is how old the oldest of them is; 0: there is none.
+// OldestOf returns the age of the oldest of these jobs; 0: there is none.
 func (q *Queue) OldestOf(ctx context.Context, kinds ...string) (time.Duration, error) {
 	at, err := oldestOf(ctx, q.db, kinds)
 	switch {
@@ -134,7 +130,7 @@ func (q *Queue) OldestOf(ctx context.Context, kinds ...string) (time.Duration, e
 	return q.db.Now().Sub(at), nil
 }
 
-// Run does jobs until ctx is done, then finishes those under way.
+// Run does jobs until ctx is done, then finishes the running ones.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	ctx = purpose.With(ctx, "jobs")
 	w := worker{
@@ -165,15 +161,15 @@ type worker struct {
 	*Queue
 	log   *slog.Logger
 	kinds map[string]Kind
-	renew time.Duration // how often a lease is renewed
-	lease time.Duration // after so long without that, the try ends
+	renew time.Duration // interval of renewals
+	lease time.Duration // the try ends after this time without a renewal
 
 	slowAfter time.Duration
-	slow      chan struct{} // has one for each job that takes longer
+	slow      chan struct{} // holds one value for each slow job
 }
 
-// schedule puts the jobs that return, unless another server has done it, and reports
-// whether it could. Servers that begin at once wait for each other's, so all put them in one order.
+// schedule enqueues the repeated jobs, unless another server has done it, and reports whether that succeeded. Servers
+// that start together wait for each other's rows, so all use the same order.
 func (w worker) schedule(ctx context.Context) bool {
 	err := w.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		for _, name := range slices.Sorted(maps.Keys(w.kinds)) {
@@ -192,8 +188,8 @@ func (w worker) schedule(ctx context.Context) bool {
 	return err == nil
 }
 
-// poll wakes one worker of each sort now and then, until ctx is done, schedules what could not
-// be scheduled yet, and makes due what a clock that stepped back would delay.
+// poll, until ctx is done, regularly wakes one worker of each sort, retries a failed schedule, and makes jobs due that a
+// clock that stepped back would delay.
 func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan struct{}) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -217,7 +213,7 @@ func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan str
 	}
 }
 
-// work does jobs of some kinds whenever it is woken, one after the other.
+// work does jobs of some kinds, one after the other, whenever it is woken.
 func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
@@ -238,8 +234,8 @@ func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	}
 }
 
-// take claims the job that has been due longest, of kinds that this server knows:
-// another one may send mail, or be newer.
+// take claims the job that has been due longest, of the kinds that this server knows: another server may send mail, or be
+// newer.
 func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, err error) {
 	if len(kinds) == 0 {
 		return Job{}, false, nil
@@ -256,13 +252,12 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 		return claim(ctx, tx, j, now)
 	})
 	if errors.Is(err, db.ErrNoRow) {
-		return Job{}, false, nil // another one was quicker
+		return Job{}, false, nil // another server was faster
 	}
 	return j, err == nil, err
 }
 
-// do makes one try, in spite of a stop, and records how it went, both within a lease
-// of the stop.
+// do makes one try, even after a stop, and records the result, both within one lease after the stop.
 func (w worker) do(stop context.Context, j Job) {
 	ctx, leave := outlive(stop, lease)
 	defer leave()
@@ -270,8 +265,8 @@ func (w worker) do(stop context.Context, j Job) {
 	w.record(ctx, j, failed)
 }
 
-// record ends a job whose try has failed so, or not, or has it tried again: it goes on until that is committed, for as
-// long as the lease holds.
+// record ends a job after a try, or postpones it for a retry; failed is the error of the try. It retries until the
+// transaction is committed or the lease has ended.
 func (w worker) record(ctx context.Context, j Job, failed error) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
@@ -285,7 +280,7 @@ func (w worker) record(ctx context.Context, j Job, failed error) {
 	finish := func(ctx context.Context, tx *db.Tx) (err error) {
 		ended = nil
 		if held, err = end(ctx, tx, j, next, now, again); err != nil || !held || kind.Ended == nil {
-			return err // not held: the lease was over, and another one has it
+			return err // not held: the lease had ended, and another server has taken the job
 		}
 		ended = kind.Ended(ctx, tx, j, failed, again)
 		return ended
@@ -304,7 +299,7 @@ func (w worker) record(ctx context.Context, j Job, failed error) {
 		}
 		select {
 		case <-time.After(endEvery):
-		case <-ctx.Done(): // the lease is over: another one will do it again
+		case <-ctx.Done(): // the lease has ended: another server will do the job again
 			return
 		}
 	}
@@ -313,7 +308,7 @@ func (w worker) record(ctx context.Context, j Job, failed error) {
 	}
 }
 
-// attempt calls do within its time, and renews the lease meanwhile; a panic is an error.
+// attempt calls do with a timeout, and renews the lease meanwhile. It turns a panic into an error.
 func (w worker) attempt(stop context.Context, do func(context.Context, Job) error, j Job) (err error) {
 	ctx, leave := outlive(stop, stopLimit)
 	defer leave()
@@ -340,10 +335,10 @@ func outlive(stop context.Context, d time.Duration) (ctx context.Context, leave 
 	}
 }
 
-// keep renews the lease of a job until ctx is done. It cancels the try once another server
-// may have taken the job, or has: what is done twice is at most what was under way.
+// keep renews the lease of a job until ctx is done. It cancels the try when another server has taken the job or may have:
+// at most the running step is done twice.
 func (w worker) keep(ctx context.Context, cancel func(), j Job) {
-	over := time.AfterFunc(w.lease, cancel) // by a clock that never steps
+	over := time.AfterFunc(w.lease, cancel) // measured by a clock that never steps
 	defer over.Stop()
 	tick := time.NewTicker(w.renew)
 	defer tick.Stop()
@@ -366,7 +361,7 @@ func (w worker) keep(ctx context.Context, cancel func(), j Job) {
 	}
 }
 
-// renewLease reports whether the job was still this server's.
+// renewLease reports whether the job still belonged to this server.
 func (w worker) renewLease(ctx context.Context, j Job) (held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewEvery)
 	defer cancel()
@@ -378,7 +373,7 @@ func (w worker) renewLease(ctx context.Context, j Job) (held bool, err error) {
 	return held, err
 }
 
-// next says whether and when there is another try.
+// next returns whether and when there is another try.
 func (j Job) next(kind Kind, err error, now time.Time) (at time.Time, again bool) {
 	if kind.Every > 0 {
 		return now.Add(kind.Every), true
@@ -390,8 +385,8 @@ func (j Job) next(kind Kind, err error, now time.Time) (at time.Time, again bool
 	return at, at.Before(j.CreatedAt.Add(tryFor))
 }
 
-// pause is how long to wait after a try: random, so that jobs that were put together do
-// not come back together, to a mail server that takes few at once.
+// pause returns how long to wait after a try: random, so that jobs that were enqueued together are not retried together
+// at a mail server that accepts few at once.
 func pause(attempt int) time.Duration {
 	const doublings = 9 // enough to exceed longPause
 	most := min(firstPause<<min(attempt-1, doublings), longPause)

@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// clock is a database's clock that stands still until it is moved.
+// clock is a database clock that moves only when told to.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -79,7 +79,7 @@ func waiting(t *testing.T, q *Queue) int {
 	return n
 }
 
-// run runs the queue until it is stopped, or the test ends.
+// run runs the queue until it is stopped or the test ends.
 func run(t *testing.T, q *Queue, kinds map[string]Kind) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -199,7 +199,7 @@ func TestPausesGrowForADay(t *testing.T) {
 	})
 }
 
-// Jobs that have failed together do not come back together.
+// Jobs that failed together are not retried together.
 func TestPausesDiffer(t *testing.T) {
 	t.Parallel()
 	first := pause(1)
@@ -211,7 +211,7 @@ func TestPausesDiffer(t *testing.T) {
 	t.Errorf("all are %v", first)
 }
 
-// However long a try takes, nobody else makes another meanwhile.
+// While a try runs, however long, nobody else tries the job.
 func TestLongTryKeepsItsJob(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -245,7 +245,7 @@ func TestLongTryKeepsItsJob(t *testing.T) {
 	})
 }
 
-// A try has its time, and less of it when the server is told to stop.
+// A try has a timeout, and a shorter one after the server is told to stop.
 func TestTimeOfATry(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]time.Duration{"alone": timeLimit, "stop": stopLimit} {
@@ -270,7 +270,7 @@ func TestTimeOfATry(t *testing.T) {
 	}
 }
 
-// A mail server that does not answer keeps nothing else from being done.
+// A mail server that does not respond holds up no other job.
 func TestReturningJobsHaveAWorkerOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -385,7 +385,7 @@ func TestLostLeaseIsTakenOver(t *testing.T) {
 	})
 }
 
-// What was done is not done again because the database could not be told at once.
+// A job is not done again because the database could not record its end immediately.
 func TestEndIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -405,7 +405,7 @@ func TestEndIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A job that cannot be ended does not keep a worker from others.
+// A job that cannot be ended does not hold up a worker.
 func TestEndThatIsWrong(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -420,13 +420,13 @@ func TestEndThatIsWrong(t *testing.T) {
 				return errors.New("wrong")
 			},
 		}}).do(t.Context(), j)
-		if ended > 2*maxWrong || waiting(t, q) != 1 { // a shared commit tries again alone
+		if ended > 2*maxWrong || waiting(t, q) != 1 { // a failed shared commit is retried alone
 			t.Errorf("ended %d times, %d jobs wait", ended, waiting(t, q))
 		}
 	})
 }
 
-// A connection that is lost while a job is ended does not have it done again.
+// A job is not done again because the connection is lost while it is ended.
 func TestEndOnALostConnection(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))
@@ -450,7 +450,7 @@ func TestEndOnALostConnection(t *testing.T) {
 	}
 }
 
-// What this server does not know is left to one that does.
+// A server leaves jobs of unknown kinds to a server that knows them.
 func TestPanicsAreTriedAgainAndUnknownKindsLeft(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -480,7 +480,7 @@ func TestScheduledJobReturns(t *testing.T) {
 		c := stopped(d)
 		q := New(d)
 		kinds := map[string]Kind{"tidy": {Every: time.Hour, Do: func(context.Context, Job) error { return errors.New("this time not") }}}
-		for range 2 { // as by two servers
+		for range 2 { // like two servers
 			if !q.does(kinds).schedule(t.Context()) {
 				t.Fatal("not scheduled")
 			}
@@ -509,7 +509,7 @@ func rename(t *testing.T, d *db.DB, from, to string) {
 	}
 }
 
-// A server that starts while the database takes no jobs does them as soon as it does.
+// A server that starts while the database accepts no jobs schedules them as soon as the database does.
 func TestJobsAreScheduledLater(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -531,7 +531,7 @@ func TestJobsAreScheduledLater(t *testing.T) {
 	})
 }
 
-// told calls a function when a text is written to it.
+// told calls a function when a given text is written to it.
 type told struct {
 	text string
 	then func()
@@ -544,19 +544,19 @@ func (w *told) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A server looks once a second, not each of its workers.
+// A server polls once a second, not once for each worker.
 func TestIdleServerLooksOnceASecond(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		looks := make(chan struct{}, 100)
-		d.Now = func() time.Time { // asked for by each look
+		d.Now = func() time.Time { // called by each poll
 			looks <- struct{}{}
 			return time.Now()
 		}
 		begun := time.Now()
 		run(t, New(d), map[string]Kind{"kind": {}})
 		const polls = 2
-		for range workers + polls { // each worker looks when it begins
+		for range workers + polls { // each worker looks once at its start
 			<-looks
 		}
 		if took := time.Since(begun); took < polls*pollEvery {

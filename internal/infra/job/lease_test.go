@@ -11,16 +11,16 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A try ends when another server has taken its job, or may have, because the lease could not
-// be renewed: or both would send the mail.
+// A try ends when another server has taken its job, or may have because the lease could not be renewed: otherwise both
+// would send the mail.
 func TestLostLeaseEndsTheTry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lease time.Duration
 		lose  func(c *clock, q *Queue, closeDB func() error) error
 	}{
-		"taken": {time.Minute, func(c *clock, q *Queue, _ func() error) error { // longer than the test: it must not end for that
-			for { // until it is taken before it is renewed again
+		"taken": {time.Minute, func(c *clock, q *Queue, _ func() error) error { // longer than the test, which must not end because of it
+			for { // until it is taken before the next renewal
 				c.move(time.Hour)
 				if _, found, err := q.take(context.Background(), []string{"slow"}); err != nil || found {
 					return err
@@ -62,8 +62,8 @@ func TestLostLeaseEndsTheTry(t *testing.T) {
 	}
 }
 
-// A job that had to wait for the transaction that takes it belongs to its server for a whole lease from then on: the server
-// goes by a clock that it starts then.
+// A job whose claim had to wait for its transaction belongs to its server for a whole lease from then on: that is when
+// the server's timer starts.
 func TestLeaseBeginsAfterAWait(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -71,7 +71,7 @@ func TestLeaseBeginsAfterAWait(t *testing.T) {
 		c, q := stopped(d), New(d)
 		put(t, q, "slow", "x")
 		begun := c.now()
-		d.Now = func() time.Time { // it is later each time
+		d.Now = func() time.Time { // each call is later
 			defer c.move(wait)
 			return c.now()
 		}

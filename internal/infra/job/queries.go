@@ -21,14 +21,14 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs`)
 }
 
-// due is the condition that a job is due and of one of the kinds, with its arguments.
+// due returns the condition for due jobs of some kinds, with its arguments.
 func due(now time.Time, kinds []string) (condition string, args []any) {
 	args = []any{now}
 	condition = ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + db.Arg(&args, kinds...) + `)`
 	return condition, args
 }
 
-// anyDue looks before nextDue locks, since there is mostly nothing to do.
+// anyDue checks without locks before nextDue locks, since there is usually nothing to do.
 func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
 	condition, args := due(now, kinds)
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM jobs`+condition+`)`, args...)
@@ -41,8 +41,8 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 		ORDER BY run_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`, args...)
 }
 
-// Hold keeps all jobs of some kinds from being done, until Resume: those of a restored backup may
-// have been done since it was made.
+// Hold stops all jobs of some kinds from being done, until Resume: the jobs of a restored backup may have been done since
+// it was made.
 func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
 	args := []any{true}
 	query := `UPDATE jobs SET is_held = $1 WHERE kind IN (` + db.Arg(&args, kinds...) + `)`
@@ -55,7 +55,7 @@ func countOf(ctx context.Context, q db.Querier, kinds []string) (int, error) {
 	return db.One(ctx, q, db.Value[int], query, args...)
 }
 
-// oldestOf is when the oldest job of some kinds was made; ErrNoRow: there is none.
+// oldestOf returns when the oldest job of some kinds was made; ErrNoRow: there is none.
 func oldestOf(ctx context.Context, q db.Querier, kinds []string) (time.Time, error) {
 	var args []any
 	query := `SELECT created_at FROM jobs WHERE kind IN (` + db.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
@@ -67,7 +67,7 @@ func Held(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs WHERE is_held`)
 }
 
-// Resume lets the jobs be done that are held, and returns how many there are.
+// Resume releases the held jobs, and returns how many there are.
 func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 	return db.Changed(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE is_held`, false)
 }
@@ -85,8 +85,8 @@ func end(ctx context.Context, tx *db.Tx, j Job, next, now time.Time, again bool)
 	return n == 1, err
 }
 
-// postpone names the attempt, as end does, so that a server that took longer than its lease
-// does not overwrite what the next one does.
+// postpone checks the attempt, as end does, so that a server whose lease has ended does not overwrite the next server's
+// work.
 func postpone(ctx context.Context, tx *db.Tx, j Job, until, now time.Time) (held bool, err error) {
 	n, err := db.Changed(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $4 WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt, until, now)
 	return n == 1, err
@@ -96,7 +96,7 @@ func findAhead(ctx context.Context, q db.Querier, now time.Time) ([]ahead, error
 	return db.All(ctx, q, (*ahead).fields, `SELECT id, run_at FROM jobs WHERE set_at > $1`, now)
 }
 
-// makeDue does so unless somebody has just changed the job.
+// makeDue makes a job due, unless it has just been changed.
 func makeDue(ctx context.Context, tx *db.Tx, a ahead, now time.Time) error {
 	return db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $3 WHERE id = $1 AND run_at = $2`, a.id, a.runAt, now)
 }

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Servers that begin at once put the jobs that return in one order: neither stops the other.
+// Servers that start together enqueue the repeated jobs in the same order, so that they do not deadlock.
 func TestServersThatBeginAtOnce(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Postgres(t) // SQLite has one transaction at a time

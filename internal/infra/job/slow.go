@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// doBeside does a job. If that takes long, it returns before the end, as far as slow jobs
-// are few.
+// doBeside does a job. If the job is slow, doBeside returns before it ends, unless there are too many slow jobs.
 func (w worker) doBeside(ctx context.Context, slow *sync.WaitGroup, j Job) {
 	done := make(chan struct{})
 	slow.Go(func() {
@@ -32,8 +31,7 @@ func (w worker) doBeside(ctx context.Context, slow *sync.WaitGroup, j Job) {
 	}
 }
 
-// UnderWay is how many jobs of some kinds this server does now, and for how long it has done the
-// oldest.
+// UnderWay returns how many jobs of some kinds this server is doing, and for how long it has been doing the oldest.
 func (q *Queue) UnderWay(kinds ...string) (n int, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Sixteen jobs are done at once; however many take long, others are done meanwhile.
+// Sixteen jobs run at once; however many are slow, others are done meanwhile.
 func TestSlowJobsHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -57,7 +57,7 @@ func TestSlowJobsHoldUpNobody(t *testing.T) {
 	})
 }
 
-// A try that has lost its lease may end after the next one has begun, which is under way until it ends itself.
+// A try that has lost its lease may end after the next one has started; the next one is under way until it ends itself.
 func TestUnderWayAfterALostLease(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
