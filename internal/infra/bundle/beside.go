@@ -9,11 +9,11 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// beside is how bundlers name a file that they write beside the script.
+// beside matches how bundlers name a file that they write beside the script.
 var beside = regexp.MustCompile("new URL\\(\\s*(?:/\\*[^*]*\\*/\\s*)*[\"'`]([^/?#\"'`][^?#\"'`]*)[^\"'`]*[\"'`]\\s*,\\s*import\\.meta\\.url")
 
-// warnOfBeside warns of the first url in a module that leads beside the bundle, where pages find no file of the app. It
-// may be in a comment, or in code that never runs.
+// warnOfBeside warns of the first url in a module that points beside the bundle, where pages find no file of the app. The
+// url may be in a comment, or in code that never runs.
 func (req request) warnOfBeside(name string) []api.Message {
 	text := req.Files[name]
 	for _, at := range beside.FindAllStringSubmatchIndex(text, -1) {

@@ -1,5 +1,5 @@
-// Package bundle compiles an app's TypeScript and JavaScript sources to what a
-// browser runs. The compiler works in a sandbox: sources are hostile input.
+// Package bundle compiles an app's TypeScript and JavaScript sources to code that browsers run. The compiler works in a
+// sandbox: sources are hostile input.
 package bundle
 
 import (
@@ -24,25 +24,25 @@ import (
 	"foyer/internal/infra/sandbox"
 )
 
-// Status is what became of one source file.
+// Status is the result of compiling one source file.
 type Status string
 
-// Every Status there is.
+// The values of Status.
 const (
-	Transpiled Status = "transpiled" // an entry that compiled
-	Failed     Status = "error"      // an entry that did not, or the file to blame for it
-	Raw        Status = "raw"        // not an entry: stored as it is
+	Transpiled Status = "transpiled" // an entry that was compiled
+	Failed     Status = "error"      // an entry that was not compiled, or the file that causes the error
+	Raw        Status = "raw"        // not an entry: stored unchanged
 )
 
-// File says what became of one source file. Line and Column count from 1, Column
-// in characters; they are 0 where an error has no place in this file.
+// File is the result for one source file. Line and Column count from 1, Column in characters; they are 0 if an error has
+// no place in this file.
 type File struct {
 	Name    string
 	Status  Status
-	Error   string // what is wrong, if Failed
+	Error   string // the reason, if Failed
 	Line    int
 	Column  int
-	Warning string // what is compiled, but may not be what was meant; with its place
+	Warning string // a likely mistake that still compiles, with its place
 }
 
 // Bundle is an ES module for browsers.
@@ -50,21 +50,20 @@ type Bundle struct {
 	JS        []byte
 	SHA256    string // hex
 	Integrity string // as in the integrity attribute of HTML: "sha384-…"
-	Inject    bool   // it exports inject
+	Inject    bool   // whether it exports inject
 }
 
-// Result is what Compile made of an app's files.
+// Result is the result of compiling an app's files.
 type Result struct {
 	Files  []File  // one for each source file, by name
-	Site   string  // the file the bundle is made of; empty: the app has none
-	Bundle *Bundle // nil if there is no Site or it did not compile
+	Site   string  // the file that the bundle is made of; empty: the app has none
+	Bundle *Bundle // nil if there is no Site or the Site was not compiled
 }
 
-// Compile compiles, for a tenant, the entries among files, a map of name to content. The Site
-// becomes the bundle, which may import the app's own files by relative path and nothing
-// else; every other entry is compiled by itself, its imports unread, only to find its errors. Text that does not compile, or costs too
-// much to compile, is not an error of Compile but the Status of its file, whatever
-// the other files are. The error is a fault of kind Busy if too much work waits.
+// Compile compiles, for a tenant, the entries among files, a map from name to content. The Site becomes the bundle, which
+// may import the app's own files by relative path and nothing else; every other entry is compiled alone, without its
+// imports, only to find its errors. If a file has errors or costs too much to compile, Compile returns no error: the
+// file's Status shows it, and the other files are not affected. The error is a fault of kind Busy if too much work waits.
 func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[string]string) (Result, error) {
 	result := Result{Site: SiteOf(files, files["plugin.json"])}
 	status := make(map[string]File, len(files))
@@ -84,7 +83,7 @@ func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[s
 		if err != nil {
 			return Result{}, err
 		}
-		if status[name].Status != Failed { // the site may have found an import in it
+		if status[name].Status != Failed { // the site may have found a bad import in it
 			status[name] = File{Name: name, Status: Transpiled}
 		}
 		answer.note(status)
@@ -100,7 +99,7 @@ func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[s
 	return result, nil
 }
 
-// note sets what was found in files.
+// note stores the errors and warnings of files.
 func (a answer) note(status map[string]File) {
 	for _, f := range a.Errors {
 		status[f.Name] = f
@@ -112,11 +111,11 @@ func (a answer) note(status map[string]File) {
 	}
 }
 
-// sites are the files of the top folder that can become the bundle, in this order.
+// sites are the files of the top folder that can become the bundle; the first that exists does.
 var sites = []string{"site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs"}
 
-// Entries are the files that are compiled where they are there, by the text of plugin.json.
-// Package unpack refuses a repository where it cannot take one of them.
+// Entries returns the files that are compiled if they exist, given the text of plugin.json. Package unpack refuses a
+// repository if it cannot take one of them.
 func Entries(manifest string) []string {
 	all := append(slices.Clone(sites), "frontend.tsx", "index.ts")
 	if main := Main(manifest); slices.Contains(sites, path.Base(main)) && !slices.Contains(all, main) {
@@ -125,8 +124,8 @@ func Entries(manifest string) []string {
 	return all
 }
 
-// SiteOf is the name of the entry among files that becomes the bundle, empty if there is
-// none: one of the top folder, else the main of plugin.json if it is named like one.
+// SiteOf returns the name of the entry that becomes the bundle, or "" if there is none: a site of the top folder, else
+// the main of plugin.json if its name is that of a site.
 func SiteOf(files map[string]string, manifest string) string {
 	for _, name := range append(slices.Clone(sites), Main(manifest)) {
 		if _, ok := files[name]; ok && slices.Contains(sites, path.Base(name)) {
@@ -136,8 +135,7 @@ func SiteOf(files map[string]string, manifest string) string {
 	return ""
 }
 
-// Main is the path that the text of a plugin.json names as main, empty if it names none
-// within the app.
+// Main returns the path that the text of a plugin.json names as main, or "" if it names none within the app.
 func Main(manifest string) string {
 	var main string
 	if json.Unmarshal(rawMain(manifest), &main) != nil || main == "" {
@@ -149,17 +147,17 @@ func Main(manifest string) string {
 	return main
 }
 
-// rawMain is what the text of a plugin.json has as main, nil if nothing.
+// rawMain returns the main of a plugin.json as written, or nil if there is none.
 func rawMain(manifest string) json.RawMessage {
-	var fields map[string]json.RawMessage // a struct would take keys in any case
+	var fields map[string]json.RawMessage // a struct would accept keys in any case
 	if json.Unmarshal([]byte(strings.TrimPrefix(manifest, "\ufeff")), &fields) != nil {
 		return nil
 	}
 	return fields["main"]
 }
 
-// idleMain is why the main of plugin.json does nothing for the bundle, which is made of site; empty if
-// it names none, or that of another program beside the site.
+// idleMain returns why the main of plugin.json does not affect the bundle, which is made of site; "" if plugin.json names
+// no main, or one for another program beside the site.
 func idleMain(files map[string]string, site string) string {
 	raw, main := rawMain(files["plugin.json"]), Main(files["plugin.json"])
 	_, there := files[main]
@@ -180,12 +178,12 @@ func idleMain(files map[string]string, site string) string {
 	return ""
 }
 
-// compile has a child compile one entry.
+// compile lets a child compile one entry.
 func compile(ctx context.Context, pool *sandbox.Pool, tenant string, req request) (answer, error) {
 	in, feed := io.Pipe()
 	var feeding sync.WaitGroup
 	defer feeding.Wait()
-	defer in.Close() // ends the feeding if the child has not read it all
+	defer in.Close() // ends the feeding if the child has not read everything
 	feeding.Go(func() { feed.CloseWithError(req.send(feed)) })
 
 	out, err := pool.Run(ctx, tenant, TaskName, in)
@@ -202,10 +200,10 @@ func compile(ctx context.Context, pool *sandbox.Pool, tenant string, req request
 	return ans, nil
 }
 
-// failed is a file that did not compile, without a place in it.
+// failed returns a file that was not compiled, without a place.
 func failed(name, text string) File { return File{Name: name, Status: Failed, Error: text} }
 
-// newBundle returns the bundle of what a child made, with the sums that name and pin it.
+// newBundle returns the bundle made by a child, with the hashes that name and pin it.
 func newBundle(made answer) *Bundle {
 	pin := sha512.Sum384(made.JS)
 	return &Bundle{

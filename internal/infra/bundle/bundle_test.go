@@ -33,10 +33,10 @@ func mustCompile(t *testing.T, files sources) Result {
 // onlyOwn ends the error of an import that is not relative.
 const onlyOwn = " cannot be imported: an app imports only its own files, by a path that starts with ./ or ../"
 
-// howTo follows it where a package is imported.
+// howTo follows onlyOwn when a package is imported.
 const howTo = onlyOwn + ". " + built
 
-// blame is a file that did not compile.
+// blame returns a file that was not compiled.
 func blame(name, text string, line, column int) File {
 	return File{Name: name, Status: Failed, Error: text, Line: line, Column: column}
 }
@@ -53,7 +53,7 @@ func wantBundle(t *testing.T, files sources, want string) {
 	}
 }
 
-// wantFiles compiles files, of which the site must fail, and compares what is said.
+// wantFiles compiles files whose site must fail, and compares the errors.
 func wantFiles(t *testing.T, files sources, want ...File) {
 	t.Helper()
 	got := mustCompile(t, files)
@@ -195,8 +195,8 @@ func TestErrorElsewhere(t *testing.T) {
 	})
 }
 
-// TestPatternImports tries to have the compiler list and read the disk, which it does
-// for import(`./${name}`) without asking.
+// TestPatternImports tries to make the compiler list and read the disk, which it does for import(`./${name}`) without
+// asking.
 func TestPatternImports(t *testing.T) {
 	t.Parallel()
 	for _, site := range []string{
@@ -237,7 +237,7 @@ func TestNothingToCompile(t *testing.T) {
 	}
 }
 
-// TestHostile is not parallel, so that the memory it counts is its own.
+// TestHostile is not parallel, because it counts the memory of the whole process.
 func TestHostile(t *testing.T) {
 	var redeclare strings.Builder
 	for i := range 10_000 {
@@ -285,7 +285,7 @@ func TestBigApp(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes this process allocates while f runs.
+// allocated returns how many bytes this process allocates while f runs.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -20,29 +20,28 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// TaskName is the name under which a program's tasks hold Work.
+// TaskName is the name of Work among a program's tasks.
 const TaskName = "compile"
 
-// request is what a child is asked to compile.
+// request is what a child has to compile.
 type request struct {
 	order
 	Files    map[string]string
-	imported *sync.Map // names of files, in the child
+	imported *sync.Map // names of imported files, in the child
 	nameless *sync.Map // what namelessImports returns, by the name of the importer, in the child
-	text     bool      // whether a stylesheet's text is made: what leads to no file stays in it, since it may be a placeholder
+	text     bool      // whether to make the text of a stylesheet: an unknown file stays in it as written, since its name may be a placeholder
 }
 
-// order opens a request on its way to the child; a source for each file follows,
-// one by one, so that the parent never holds a second copy of a whole app. They
-// travel as gob, in which hostile text does not grow.
+// order is the first part of a request to the child; the sources follow one by one, so that the parent never holds a
+// second copy of a whole app. Both are sent as gob, because hostile text does not grow in it.
 type order struct {
 	Entry  string
-	Bundle bool // follow imports; else compile the entry alone
+	Bundle bool // follow imports; else compile only the entry
 }
 
 type source struct{ Name, Text string }
 
-// answer is what the child says: JS, or one error per file; and what it warns of, by file.
+// answer is the child's result: JS, or one error for each file; and warnings by file.
 type answer struct {
 	JS       []byte
 	Inject   bool
@@ -90,9 +89,8 @@ func receive(r io.Reader) (request, error) {
 	}
 }
 
-// compile runs esbuild, which sees only req.Files. JSX becomes calls of the global
-// React.createElement, or of what a file's @jsx comment names: the way that
-// imports nothing.
+// compile runs esbuild, which sees only req.Files. JSX becomes calls of the global React.createElement, or of the
+// function that a file's @jsx comment names: this way needs no import.
 func (req request) compile() answer {
 	req.imported, req.nameless = new(sync.Map), new(sync.Map)
 	built := api.Build(req.options(req.Entry, api.LoaderText))
@@ -111,8 +109,8 @@ func (req request) compile() answer {
 	return answer{JS: js, Inject: meta.exports("inject") && exports(js, "inject"), Warnings: warnings}
 }
 
-// exports reports whether a module of JavaScript exports a name. Of what was built of TypeScript, the compiler
-// lists too what other files do not have: it may be a type, and is not in the output.
+// exports reports whether a JavaScript module exports a name. For TypeScript, the compiler also lists exports that the
+// other files lack: they may be types, which are not in the output.
 func exports(js []byte, name string) bool {
 	read := api.Build(api.BuildOptions{
 		Stdin:         &api.StdinOptions{Contents: string(js), Loader: api.LoaderJS},
@@ -125,8 +123,8 @@ func exports(js []byte, name string) bool {
 	return readMetafile(read.Metafile).exports(name)
 }
 
-// warnOfStylesheets warns of those that no page gets: bundlers write one beside what they build. Of those in other
-// folders, their text may be in what was built.
+// warnOfStylesheets warns of stylesheets that no page gets: bundlers write one beside their output. It skips other
+// folders: the text of their stylesheets may be part of the output.
 func (req request) warnOfStylesheets(warnings map[string]string) {
 	folder := path.Dir(req.Entry)
 	for name := range req.Files {
@@ -137,7 +135,7 @@ func (req request) warnOfStylesheets(warnings map[string]string) {
 	}
 }
 
-// options are those of a build in which stylesheets are read as css says.
+// options returns the options of a build that reads stylesheets with the loader css.
 func (req request) options(entry string, css api.Loader) api.BuildOptions {
 	return api.BuildOptions{
 		EntryPoints:       []string{entry},
@@ -158,7 +156,7 @@ func (req request) options(entry string, css api.Loader) api.BuildOptions {
 	}
 }
 
-// metafile is what the compiler says of what it built.
+// metafile is the compiler's description of a build.
 type metafile struct {
 	Inputs  map[string]struct{ Format string }
 	Outputs map[string]struct{ Exports []string }
@@ -169,7 +167,7 @@ func readMetafile(text string) (meta metafile) {
 	return meta
 }
 
-// exports reports whether what was built exports a name.
+// exports reports whether the output of a build exports a name.
 func (m metafile) exports(name string) bool {
 	for _, output := range m.Outputs {
 		if slices.Contains(output.Exports, name) {
@@ -179,19 +177,18 @@ func (m metafile) exports(name string) bool {
 	return false
 }
 
-// Two namespaces keep the app's files apart from the disk's. What is in styles is a
-// stylesheet that puts itself into the page.
+// Two namespaces keep the app's files apart from the disk's. A file in styles is a stylesheet that adds itself to the
+// page.
 const (
 	namespace = "app"
 	styles    = "style"
 )
 
-// pointer begins what Git has in place of a file that Git LFS keeps.
+// pointer is the beginning of the text that Git has in place of a file kept by Git LFS.
 const pointer = "version https://git-lfs.github.com/spec/v1\n"
 
-// serve answers every question that esbuild would ask the disk. Loading is refused
-// outside the namespaces, because a pattern such as import(`./${name}`) is looked
-// up without asking for a resolution.
+// serve answers every question that esbuild would ask the disk. It refuses to load outside the namespaces, because
+// esbuild looks up a pattern such as import(`./${name}`) without a call to resolve it.
 func (req request) serve(css api.Loader) func(api.PluginBuild) {
 	return func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, req.resolve)
@@ -245,7 +242,7 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 	return found, nil
 }
 
-// asContent says what importing a file that is not code does.
+// asContent decides what importing a file that is not code does.
 func (req request) asContent(args api.OnResolveArgs, found *api.OnResolveResult) {
 	spec, isStylesheet := args.Path, path.Ext(found.Path) == ".css"
 	switch {
@@ -264,10 +261,10 @@ func (req request) asContent(args api.OnResolveArgs, found *api.OnResolveResult)
 	}
 }
 
-// inStyle is what a url in CSS imports, and the part of it that is meant.
+// inStyle returns what a url in CSS imports, and the fragment of the url.
 func inStyle(url string) (spec, part string) {
 	spec, part, _ = strings.Cut(url, "#")
-	spec, _, _ = strings.Cut(spec, "?") // as in font.woff2?v=1
+	spec, _, _ = strings.Cut(spec, "?") // for example font.woff2?v=1
 	if !strings.HasPrefix(spec, ".") {
 		spec = "./" + spec // as everywhere in CSS
 	}
@@ -280,8 +277,8 @@ func isExternal(url string) bool {
 	return err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" || strings.HasPrefix(url, "/")
 }
 
-// namesNothing reports whether a module imports spec without a name, or exports all its names, of which what is not
-// code has none.
+// namesNothing reports whether a module imports spec without a name, or with export *: a file that is not code exports no
+// names.
 func (req request) namesNothing(importer, spec string) bool {
 	specs, _ := req.nameless.LoadOrStore(importer, sync.OnceValue(func() map[string]bool { return req.namelessImports(importer) }))
 	return specs.(func() map[string]bool)()[spec]
@@ -289,8 +286,8 @@ func (req request) namesNothing(importer, spec string) bool {
 
 var namelessImport = regexp.MustCompile(`(?m)^(?:import|export \* from) (?:\{\s*\} from )?(".*"|'.*')(?: with \{[^}]*\})?;$`)
 
-// namelessImports are what a module imports without a name, or exports all names of. The compiler does not tell, but
-// writes each import in one form, without comments.
+// namelessImports returns the files that a module imports without a name, or with export *. The compiler does not report
+// them, but writes each import in one form, without comments.
 func (req request) namelessImports(importer string) map[string]bool {
 	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}", Charset: api.CharsetUTF8})
 	specs := map[string]bool{}
@@ -300,7 +297,8 @@ func (req request) namelessImports(importer string) map[string]bool {
 	return specs
 }
 
-// unquoted is what a string says that the compiler wrote; its escapes are those of Go, but for the other quotes.
+// unquoted returns the value of a string literal from the compiler; it has the escapes of Go, except for the other
+// quotes.
 func unquoted(literal string) string {
 	if literal[0] == '\'' {
 		literal = `"` + strings.NewReplacer(`\'`, `'`, `"`, `\"`).Replace(literal[1:len(literal)-1]) + `"`
@@ -309,8 +307,7 @@ func unquoted(literal string) string {
 	return text
 }
 
-// loader says what a file is by its name; what is neither code nor a picture or font is
-// imported as text.
+// loader returns the type of a file by its name; a file that is neither code nor a picture or font is imported as text.
 func loader(name string) api.Loader {
 	switch path.Ext(name) {
 	case ".ts", ".mts", ".cts":
@@ -335,8 +332,8 @@ func isCode(name string) bool {
 	return slices.Contains([]api.Loader{api.LoaderTS, api.LoaderTSX, api.LoaderJS, api.LoaderJSX}, loader(name))
 }
 
-// blame returns the first error of each file that has one, and of the entry in any
-// case: if it is not to blame itself, its error says which file is.
+// blame returns the first error of each file that has one, and always one for the entry: if the entry is not the cause,
+// its error names the file that is.
 func (req request) blame(messages []api.Message) []File {
 	blamed := make(map[string]File)
 	for _, m := range slices.Backward(messages) {
@@ -361,7 +358,7 @@ func (req request) blame(messages []api.Message) []File {
 	return files
 }
 
-// warnings are the first of each file, with its place.
+// warnings returns the first warning of each file, with its place.
 func (req request) warnings(messages []api.Message) map[string]string {
 	all := make(map[string]string)
 	for _, m := range messages {
@@ -376,17 +373,17 @@ func (req request) warnings(messages []api.Message) map[string]string {
 	return all
 }
 
-// fileOf is the name of the app's file that l is in.
+// fileOf returns the name of the app's file that contains l.
 func fileOf(l *api.Location) string {
 	return strings.TrimPrefix(strings.TrimPrefix(l.File, namespace+":"), styles+":")
 }
 
-// column is where l points to, in characters from 1; esbuild counts bytes from 0.
+// column returns the column of l, in characters from 1; esbuild counts bytes from 0.
 func column(l *api.Location) int {
 	return utf8.RuneCountInString(l.LineText[:min(l.Column, len(l.LineText))]) + 1
 }
 
-// plain is an error's text, shortened and without our namespace.
+// plain returns an error's text, shortened and without our namespaces.
 func plain(text string) string {
 	const maxChars = 500
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `"`+namespace+":", `"`), `"`+styles+":", `"`)

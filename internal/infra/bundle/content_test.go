@@ -33,7 +33,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// No public plugin.json names a file for pages as its main.
+// No public plugin.json has a main that is meant for pages.
 func TestPublicMains(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../upstream/testdata/plugin_json/*.json")
@@ -64,7 +64,7 @@ func FuzzMain(f *testing.F) {
 	})
 }
 
-// A build's output is compiled like what people write.
+// A bundler's output is compiled like code written by hand.
 func TestMainBundle(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
@@ -89,9 +89,9 @@ func TestInject(t *testing.T) {
 		"import { a } from './a'\nexport { a as inject }": true,
 		"export * from './a'":                             true,
 		"export { inject } from './a'":                    true,
-		"export { inject } from './b'":                    false, // which has none
+		"export { inject } from './b'":                    false, // has no inject
 		"import { inject } from './b'\nexport { inject }": false,
-		"export { inject } from './c'":                    false, // which is a type
+		"export { inject } from './c'":                    false, // a type
 		"export default { inject() {} }":                  false,
 		"function inject() {}\ninject()":                  false,
 		"":                                                false,
@@ -105,7 +105,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// A stylesheet is put into the page however it is imported without a name, and who asks for a CSSStyleSheet is told of the text.
+// A nameless import adds a stylesheet to the page in every form; an import that expects a CSSStyleSheet causes a warning.
 func TestStylesheetsWithAttributes(t *testing.T) {
 	t.Parallel()
 	for site, warning := range map[string]string{
@@ -123,7 +123,7 @@ func TestStylesheetsWithAttributes(t *testing.T) {
 	}
 }
 
-// Pages get nothing of what CommonJS exports, whatever the ES module has that is made of it.
+// Pages do not get CommonJS exports, whatever the resulting ES module exports.
 func TestCommonJS(t *testing.T) {
 	t.Parallel()
 	for site, want := range map[string]bool{
@@ -162,7 +162,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// What Git has in place of a file is no picture, wherever it is imported.
+// A Git LFS pointer is not a picture, wherever it is imported.
 func TestPointers(t *testing.T) {
 	t.Parallel()
 	const lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
@@ -232,7 +232,7 @@ func TestStylesheets(t *testing.T) {
 		blame("site.ts", `a.css:2:9: "./base.css" is not one of the app's files`, 0, 0))
 }
 
-// The compiler may write the name of a file otherwise than its importer.
+// The compiler may spell the name of a file differently than its importer.
 func TestNamelessImports(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
@@ -250,7 +250,7 @@ func TestNamelessImports(t *testing.T) {
 	}
 }
 
-// The text of a stylesheet leads to no file that pages do not have, but for a warning.
+// Each reference in a stylesheet's text to a file that pages cannot find causes a warning.
 func TestStylesheetText(t *testing.T) {
 	t.Parallel()
 	files := sources{
@@ -302,7 +302,7 @@ func TestStylesheetText(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
-		"site.css": "b { color: blue }", // as bundlers write it
+		"site.css": "b { color: blue }", // bundlers write such a file
 		"site.ts":  "import './a.svg'\nimport './b'\nimport './later'\nimport './d.css'\nexport const x = 1",
 		"d.css":    "p { background: url(a.svg#icon) }",
 		"later.ts": "export const inject = () => import('./c.css')",
@@ -328,7 +328,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A stylesheet that was built from may be in what was built; one beside it is not.
+// The text of a source stylesheet may be part of a bundler's output; a stylesheet beside the output is not.
 func TestStylesheetsOfABuild(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
@@ -342,7 +342,7 @@ func TestStylesheetsOfABuild(t *testing.T) {
 	}
 }
 
-// Bundlers write a picture or a worker beside the script, and name it by the script's url.
+// Bundlers write a picture or a worker beside the script, and refer to it relative to the script's url.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	const warning = "Pages may look for %q beside the bundle, where it is not: import it, or have the bundler put it into the script."
@@ -372,7 +372,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// A large file imports many pictures: with each one, all of it was compiled once more, for more time than a child has.
+// A large file imports many pictures: it was once compiled again for each one, which took longer than a child may.
 func TestManyPictures(t *testing.T) {
 	t.Parallel()
 	files := sources{}
@@ -391,7 +391,7 @@ func TestManyPictures(t *testing.T) {
 	}
 }
 
-// A main that makes no bundle does not go unseen.
+// A main that makes no bundle causes a warning.
 func TestIdleMains(t *testing.T) {
 	t.Parallel()
 	const only = `, which makes no bundle: only a file named site.ts, site.tsx, site.js, site.jsx, site.mjs does, such as dist/site.js.`
@@ -413,7 +413,7 @@ func TestIdleMains(t *testing.T) {
 	}
 	for main, want := range map[string]string{
 		"site.ts":      "",
-		"index.ts":     "", // of another program
+		"index.ts":     "", // for another program
 		"dist/site.js": `"main" names "dist/site.js", but the bundle is made of site.ts: that comes first.`,
 	} {
 		got := mustCompile(t, sources{"plugin.json": `{"main": "` + main + `"}`, "site.ts": "export const a = 1", "dist/site.js": ""})

@@ -11,8 +11,8 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// Library compiles TypeScript of our own, with what it imports of the npm packages in a folder, to
-// one script, and says which packages are in it.
+// Library compiles our own TypeScript and the npm packages that it imports from a folder to one script, and returns which
+// packages the script contains.
 func Library(source, folder string) (code []byte, packages []string, err error) {
 	made := api.Build(api.BuildOptions{
 		Stdin:             &api.StdinOptions{Contents: source, ResolveDir: folder, Loader: api.LoaderTS},
@@ -46,7 +46,7 @@ func Library(source, folder string) (code []byte, packages []string, err error) 
 	return made.OutputFiles[0].Contents, slices.Sorted(maps.Keys(all)), nil
 }
 
-// packageOf is the package of a path below node_modules: its first part, or two with a scope.
+// packageOf returns the package of a path below node_modules: its first part, or two with a scope.
 func packageOf(path string) string {
 	parts := strings.Split(path, "/")
 	if strings.HasPrefix(path, "@") {

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// extensions are tried in this order on an import that has none.
+// extensions are tried in this order for an import without one.
 var extensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css"}
 
-// built says how an app uses a package.
+// built tells how an app uses a package.
 const built = `To use a package, build the app where it is written, and add what was built: a dist/site.js that needs no package, and in plugin.json "main": "dist/site.js"`
 
-// resolve finds the file that importer means by spec: by its name, its name without
-// the extension, as the TypeScript it is compiled from, or as a folder's index. A spec
-// that ends in /, . or .. is a folder's.
+// resolve finds the file that importer means by spec: the file of that name, the name with an extension added, the
+// TypeScript source of a .js name, or a folder's index. A spec that ends in /, . or .. means a folder.
 func resolve(files map[string]string, importer, spec string) (string, error) {
 	if !strings.HasPrefix(spec, "./") && !strings.HasPrefix(spec, "../") && spec != "." && spec != ".." {
 		const only = "%q cannot be imported: an app imports only its own files, by a path that starts with ./ or ../"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What ends as a folder's name does is no file beside the folder.
+// A path that ends like a folder does not mean a file beside the folder.
 func TestResolveFolder(t *testing.T) {
 	t.Parallel()
 	files := make(map[string]string)

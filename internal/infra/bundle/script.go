@@ -6,8 +6,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// Script compiles TypeScript of our own to a script that is no module, for the same
-// browsers as bundles.
+// Script compiles our own TypeScript to a script that is not a module, for the same browsers as bundles.
 func Script(source string) ([]byte, error) {
 	made := api.Transform(source, api.TransformOptions{
 		Loader:            api.LoaderTS,

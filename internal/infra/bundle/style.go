@@ -9,9 +9,9 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// stylist puts a stylesheet into the page when the bundle runs. The loader takes out what
-// is marked with the bundle's url. A policy wants the nonce that the bundle's own script
-// element has; modules do not know that element, but its address.
+// stylist adds a stylesheet to the page when the bundle runs. The loader removes elements marked with the bundle's url. A
+// content security policy requires the nonce of the bundle's script element; a module does not know that element, but
+// knows its url.
 const stylist = `
 const style = document.createElement("style")
 style.dataset.foyer = import.meta.url
@@ -22,8 +22,8 @@ document.head.append(style)
 export default %s
 `
 
-// style compiles a stylesheet with what it imports and its pictures in it, and returns the module that puts it into the
-// page, or its text for whoever imports it by a name: as it was written, if there was nothing to build in.
+// style compiles a stylesheet, including its imports and pictures. It returns the module that adds the stylesheet to the
+// page, or its text for imports by name: unchanged if it has no imports and pictures.
 func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 	req.text = !intoPage
 	options := req.options(name, api.LoaderCSS)
@@ -43,7 +43,7 @@ func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 	}
 	found := api.OnLoadResult{Contents: &text, Loader: api.LoaderText, Warnings: built.Warnings}
 	if intoPage {
-		inPage, _ := json.Marshal(compiled) // a text always can be
+		inPage, _ := json.Marshal(compiled) // a text can always be encoded
 		named, _ := json.Marshal(text)
 		module := fmt.Sprintf(stylist, inPage, named)
 		found.Contents, found.Loader = &module, api.LoaderJS

@@ -1,5 +1,5 @@
-// Command npm builds a script with libraries: SCRIPT.ts and the packages that package-lock.json beside it
-// pins become SCRIPT.js.gz, which begins with what it was made of and with their licences.
+// Command npm builds a script with libraries: it compiles SCRIPT.ts and the packages that package-lock.json beside it
+// pins to SCRIPT.js.gz, which begins with the hash of its sources and the packages' licences.
 package main
 
 import (
@@ -55,7 +55,7 @@ func generate(from, to string) error {
 	return os.WriteFile(to, compress.Gzip(out.Bytes()), 0o644)
 }
 
-// install puts the pinned packages into a folder of their own.
+// install installs the pinned packages in a temporary folder.
 func install() (string, error) {
 	folder, err := os.MkdirTemp("", "editor")
 	if err != nil {
@@ -75,7 +75,7 @@ func install() (string, error) {
 	return folder, npm.Run()
 }
 
-// licences are the texts of the packages' licences, each with those it is of.
+// licences returns the text of each licence, after the names of the packages that have it.
 func licences(folder string, packages []string) (string, error) {
 	of := map[string][]string{}
 	var texts []string
