@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// maxText is how many characters are kept of what a mail server says.
+	// maxText is how many characters of a mail server's response are kept.
 	maxText = 300
-	// maxLooked is how many bytes of it are looked at: each level of escapes is a pass over them.
+	// maxLooked is how many bytes of it are checked: each level of escapes takes a pass over them.
 	maxLooked = 4 << 10
-	// telling is how many characters of a secret in a row give it away.
+	// telling is how many consecutive characters of a secret give it away.
 	telling = 16
 
 	hidden = "[hidden]"
@@ -21,17 +21,17 @@ const (
 )
 
 var (
-	// linked is a link like those that foyer mails, to anybody.
+	// linked matches links like those that foyer mails, whoever they are for.
 	linked = regexp.MustCompile(`(?i)((?:/|%2f)invite(?:/|%2f))[^\s]+`)
-	// between is what cannot be part of a secret.
+	// between matches text that cannot be part of a secret.
 	between = regexp.MustCompile(`[^0-9A-Za-z_-]+`)
 )
 
-// fit turns what a mail server says into one line for a log and a table, without the
-// secrets of the mail: some servers repeat a link that they reject.
+// fit turns a mail server's response into one line for a log and a table, without the secrets of the mail: some servers
+// repeat a link that they reject.
 func fit(said string, secrets []string) string {
 	said = said[:min(len(said), maxLooked)]
-	text := plaintext.Line(said, len(said)*2+maxText) // nothing is cut off yet, only made visible
+	text := plaintext.Line(said, len(said)*2+maxText) // cuts nothing off yet
 	text = linked.ReplaceAllString(text, "${1}"+hidden)
 	for _, secret := range secrets {
 		text = regexp.MustCompile(`(?i)`+regexp.QuoteMeta(secret)).ReplaceAllString(text, hidden)
@@ -42,8 +42,8 @@ func fit(said string, secrets []string) string {
 	return plaintext.Line(text, maxText)
 }
 
-// tells reports whether a telling part of a secret is in a text, also with line breaks,
-// percent signs or anything else in between.
+// tells reports whether a text contains a telling part of a secret, even with line breaks, percent signs or anything else
+// in between.
 func tells(text string, secrets []string) bool {
 	squeezed := squeeze(text)
 	for _, secret := range secrets {
@@ -57,14 +57,14 @@ func tells(text string, secrets []string) bool {
 	return false
 }
 
-// squeeze is a text in lower case, decoded, without what cannot be part of a secret.
+// squeeze returns a text in lower case, decoded, without characters that cannot be part of a secret.
 func squeeze(text string) string {
 	return strings.ToLower(between.ReplaceAllString(decode(text), ""))
 }
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// decode undoes escapes of urls, also of urls in urls, wherever they are.
+// decode undoes url escapes everywhere in a text, even nested ones.
 func decode(text string) string {
 	for {
 		plain := escaped.ReplaceAllStringFunc(text, func(e string) string {

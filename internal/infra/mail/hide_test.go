@@ -22,7 +22,7 @@ func TestAnswersDoNotBringSecretsBack(t *testing.T) {
 		"spam " + token[30:]:                                                "not shown",
 		strings.Repeat("x", 291) + " " + token:                              "…",
 		"try later":                                                         "try later",
-		// What is far behind that which is shown is not looked at: each of these escapes is a pass over all.
+		// Text far behind the visible part is not checked: each of these escapes takes a pass over the whole text.
 		"no %" + strings.Repeat("25", 60_000):                               "no %2525",
 		"no " + strings.Repeat("x ", 4<<10) + token[:20] + " " + token[20:]: "no x x",
 	} {

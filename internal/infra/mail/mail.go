@@ -1,5 +1,5 @@
-// Package mail sends one message to one person through the operator's SMTP
-// server, and says whether trying again makes sense when that fails.
+// Package mail sends a message to one person through the operator's SMTP server, and says whether a retry makes sense
+// when that fails.
 package mail
 
 import (
@@ -20,13 +20,13 @@ type Message struct {
 	ReplyTo   string // an address; "": replies go to From
 	Subject   string
 	Text      string // the text part
-	HTML      string // the same for readers that show HTML
-	MessageID string // its unique part, before the @; the same on every try, so that receivers can drop doubles
+	HTML      string // the same content for readers that show HTML
+	MessageID string // its unique part, before the @; the same on every try, so that receivers can drop duplicates
 	Date      time.Time
-	// Unsubscribe is the url of a page to refuse such mails.
+	// Unsubscribe is the url of a page where people can refuse such mails.
 	Unsubscribe string
-	// Secrets are parts of the texts, made of letters, digits, - and _, that must not
-	// be shown when a mail server repeats them.
+	// Secrets are parts of the texts, made of letters, digits, - and _, that must not be shown when a mail server repeats
+	// them.
 	Secrets []string
 }
 
@@ -36,7 +36,7 @@ type envelope struct {
 	body     []byte
 }
 
-// encode checks the addresses of m and writes it in the form SMTP carries.
+// encode checks the addresses of m and returns m in the format of SMTP.
 func (m Message) encode() (envelope, error) {
 	from, err := ParseSender(m.From)
 	if err != nil {
@@ -59,7 +59,7 @@ func (m Message) encode() (envelope, error) {
 	msg.Subject(m.Subject)
 	msg.SetMessageIDWithValue(m.MessageID + "@" + address.DomainOf(from.Address))
 	msg.SetDateWithValue(m.Date)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no holiday replies
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	if m.Unsubscribe != "" {
 		msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+m.Unsubscribe+">")
 	}
@@ -73,7 +73,7 @@ func (m Message) encode() (envelope, error) {
 	return envelope{from: from.Address, to: to, body: body.Bytes()}, nil
 }
 
-// ParseSender reads an address that may come with a display name.
+// ParseSender reads an address with an optional display name.
 func ParseSender(s string) (*netmail.Address, error) {
 	if plain, err := address.Parse(s); err == nil {
 		return &netmail.Address{Address: plain}, nil

@@ -11,15 +11,14 @@ import (
 // Security is how a connection to the mail server is protected.
 type Security int
 
-// What each scheme of FOYER_SMTP stands for.
+// The meanings of the schemes of FOYER_SMTP.
 const (
 	STARTTLS Security = iota // smtp://: TLS after STARTTLS; refused without it
 	TLS                      // smtps://: TLS from the first byte
 	Plain                    // smtp+plain://: no TLS, for a test server
 )
 
-// Settings say which mail server to use. They never print the user name and the
-// password.
+// Settings say which mail server to use. Printing them shows neither the user name nor the password.
 type Settings struct {
 	Security           Security
 	Host               string
@@ -36,8 +35,8 @@ var schemes = map[string]struct {
 	"smtp+plain": {Plain, 25},
 }
 
-// Parse reads the value of FOYER_SMTP. Its errors never repeat the value, since
-// a mistyped one can hold the password anywhere.
+// Parse reads the value of FOYER_SMTP. Its errors never repeat the value, since a mistyped one can hold the password
+// anywhere.
 func Parse(value string) (Settings, error) {
 	u, err := url.Parse(value)
 	if err != nil || u.Opaque != "" {
@@ -73,7 +72,7 @@ func Parse(value string) (Settings, error) {
 	return s, nil
 }
 
-// String is the url without user name and password.
+// String returns the url without user name and password.
 func (s Settings) String() string {
 	for scheme, kind := range schemes {
 		if kind.security == s.Security {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// However many answers a mail server gives before it falls silent, the time for the next
-// one ends.
+// The wait for a mail server's next response times out, however many responses came before.
 func TestServerThatFallsSilent(t *testing.T) {
 	t.Parallel()
 	settings, err := Parse("smtp+plain://mail.test:25")
@@ -37,7 +36,7 @@ func TestServerThatFallsSilent(t *testing.T) {
 	}
 }
 
-// What a mail server says without an end is not kept in memory.
+// An endless response of a mail server is not kept in memory.
 func TestServerThatSaysTooMuch(t *testing.T) {
 	t.Parallel()
 	settings, err := Parse("smtp+plain://mail.test:25")

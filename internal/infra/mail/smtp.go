@@ -23,14 +23,13 @@ import (
 	"foyer/internal/infra/job"
 )
 
-// How long the parts of a conversation may take; together they stay below the 16
-// minutes that one try of a job may take. Most servers look for spam before they
-// answer the last byte: a client that gives up early sends the mail again (RFC 5321,
+// Timeouts of the parts of a conversation; their sum is less than the 16 minutes that one try of a job may take. Most
+// servers look for spam before they answer the last byte: a client that gives up early sends the mail again (RFC 5321,
 // section 4.5.3.2.6).
 const (
-	openTime    = time.Minute      // to connect, and once more until the login
-	handTime    = 3 * time.Minute  // from naming the mail to its last byte
-	acceptsTime = 10 * time.Minute // for the answer to that
+	openTime    = time.Minute      // to connect, and again until the login
+	handTime    = 3 * time.Minute  // from MAIL to the last byte of the message
+	acceptsTime = 10 * time.Minute // for the response to the last byte
 )
 
 // maxAnswers is how many bytes a mail server may send in one conversation.
@@ -41,17 +40,16 @@ var errTooMuch = errors.New("the mail server sends more than 1 MiB")
 // SMTP sends each message over a connection of its own.
 type SMTP struct {
 	Settings Settings
-	Timeout  time.Duration  // for the answer to the last byte; 0: acceptsTime
-	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
+	Timeout  time.Duration  // for the response to the last byte; 0: acceptsTime
+	RootCAs  *x509.CertPool // certificate authorities trusted for the server; nil: the system's
 }
 
-// Error is why a mail was not sent. It never holds the credentials or the secrets
-// of the message.
+// Error says why a mail was not sent. It never contains the credentials or the secrets of the message.
 type Error struct {
-	Code      int    // the mail server's answer, like 451; 0: it gave none
-	Permanent bool   // trying again is of no use
-	Asked     bool   // a mail server was reached
-	Text      string // one line; of what a mail server says, at most 300 characters
+	Code      int    // the mail server's response, like 451; 0: none
+	Permanent bool   // a retry is of no use
+	Asked     bool   // whether a mail server was reached
+	Text      string // one line, with at most 300 characters of the mail server's response
 }
 
 func (e *Error) Error() string {
@@ -61,10 +59,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d)", e.Text, e.Code)
 }
 
-// Send hands m to the mail server: nil once the server has taken it over, else
-// an *Error, marked with job.Permanent if it is. When the connection breaks after the last byte nobody knows whether
-// it was taken over; that is an error too, so a mail may arrive twice but is
-// never lost.
+// Send hands m to the mail server. It returns nil once the server has accepted m, else an *Error, marked with
+// job.Permanent if it is permanent. When the connection breaks after the last byte, nobody knows whether the server has
+// accepted m. That is an error too: a mail may arrive twice, but is never lost.
 func (s SMTP) Send(ctx context.Context, m Message) error {
 	if failed := s.send(ctx, m); failed != nil {
 		if failed.Asked { // else it is our own text
@@ -89,15 +86,15 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 		return &Error{Text: "connecting to the mail server: " + err.Error()}
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) // ends whatever waits for an answer
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // ends any wait for a response
 	defer stop()
 
 	return s.converse(ctx, conn, mail)
 }
 
-// converse speaks SMTP on an open connection. A failure before the recipient is named
-// is about us and the server, not the mail: the operator can repair it (a wrong
-// password or sender, say), so even a 5xx answer is not permanent there.
+// converse speaks SMTP on an open connection. A failure before the recipient is named concerns us and the server, not the
+// mail: the operator can repair it (a wrong password or sender, for example), so even a 5xx response is not permanent
+// there.
 func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error {
 	conn = limitedconn.New(conn, maxAnswers, errTooMuch) // the library reads lines of any length
 	limit(conn, openTime)
@@ -120,19 +117,19 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 		failed.Permanent = failed.Code >= 500 && !ours
 		return failed
 	}
-	// The mail is out: not waiting for QUIT shortens the time in which a crash would
-	// send it again.
+	// The mail is sent: without waiting for the response to QUIT, there is less time in which a crash would cause a
+	// second mail.
 	_, _ = client.Text.Cmd("QUIT")
 	return nil
 }
 
-// limit is how long the next part of a conversation may take.
+// limit sets the timeout of the next part of a conversation.
 func limit(conn net.Conn, part time.Duration) {
 	at := time.Now().Add(part) //nolint:forbidigo // the network has no other clock
-	_ = conn.SetDeadline(at)   // if it is closed, the next use fails
+	_ = conn.SetDeadline(at)   // if conn is closed, the next use fails
 }
 
-// open prepares a connection for handing over a mail.
+// open logs in on a connection, so that a mail can be sent.
 func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Client, *Error) {
 	config := &tls.Config{ServerName: s.Settings.Host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
 	if s.Settings.Security == TLS {
@@ -160,8 +157,7 @@ func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Clien
 	return client, s.authenticate(ctx, client)
 }
 
-// authenticate logs in with PLAIN or LOGIN: inside TLS, or on smtp+plain, where
-// the operator wants no protection.
+// authenticate logs in with PLAIN or LOGIN: inside TLS, or without it on smtp+plain, where the operator wants none.
 func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 	_, offered := client.Extension("AUTH")
 	unprotected := s.Settings.Security == Plain
@@ -179,7 +175,7 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 		return nil
 	}
 	failed := failure(ctx, "AUTH", err)
-	switch { // the answer may repeat what it was sent
+	switch { // the response may repeat the credentials
 	case failed.Code >= 500:
 		failed.Text = "the mail server refused the user name or the password"
 	case failed.Code != 0:
@@ -188,9 +184,9 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 	return failed
 }
 
-// aboutUs reports whether a refusal of the recipient is really one of the sender or the
-// connection, which many servers put off until then: no login (RFC 4954, section 6), or
-// by the enhanced code in the text, the sender's address or a policy (RFC 3463).
+// aboutUs reports whether a refusal of the recipient really concerns the sender or the connection; many servers delay
+// such a refusal until then. The response is 530 for a missing login (RFC 4954, section 6), or has an enhanced code for
+// the sender's address or a policy (RFC 3463).
 func aboutUs(err error) bool {
 	reply, _ := errors.AsType[*textproto.Error](err)
 	return reply != nil && (reply.Code == 530 || ourCodes().MatchString(reply.Msg))
@@ -198,8 +194,7 @@ func aboutUs(err error) bool {
 
 var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^| )5\.(1\.[78]|7\.\d+) `) })
 
-// handOver sends the mail except its end: the server has it once Close of the result
-// returns nil.
+// handOver sends the mail except its end: the server has accepted it once Close of the result returns nil.
 func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {
 	if err := client.Rcpt("<" + mail.to + ">"); err != nil {
 		return nil, err
@@ -212,7 +207,7 @@ func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {
 	return w, err
 }
 
-// failure describes what went wrong while step was under way.
+// failure describes an error during step.
 func failure(ctx context.Context, step string, err error) *Error {
 	failed := &Error{Asked: true}
 	reply, answered := errors.AsType[*textproto.Error](err)

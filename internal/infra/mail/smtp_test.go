@@ -113,7 +113,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// The operator can look for the address that cannot be reached.
+// The error names the address that cannot be reached, so that the operator can look for it.
 func TestServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -195,7 +195,7 @@ func TestSilentServer(t *testing.T) {
 			return
 		}
 		t.Cleanup(func() { conn.Close() })
-		if _, err := conn.Read(make([]byte, 1)); err != nil { // TLS begins with the client
+		if _, err := conn.Read(make([]byte, 1)); err != nil { // the client begins TLS
 			t.Error(err)
 		}
 		cancel()
@@ -232,7 +232,7 @@ func TestNothingIsSentWithoutProtection(t *testing.T) {
 	}
 }
 
-// A wrong password is repaired by the operator: mails wait for that.
+// The operator can correct a wrong password: mails wait for that.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	for _, login := range []bool{false, true} {

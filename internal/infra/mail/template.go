@@ -10,7 +10,7 @@ import (
 	texttemplate "text/template"
 )
 
-// Template is what a mail says, as text and as HTML. It is read when it is first used.
+// Template is the content of a mail, as text and as HTML. It is parsed on first use.
 type Template struct {
 	text func() *texttemplate.Template
 	html func() *template.Template
@@ -19,8 +19,8 @@ type Template struct {
 //go:embed frame.html
 var frame string
 
-// NewTemplate returns the template of the files templates/NAME.txt and templates/NAME.html; the
-// latter defines what frame.html wants.
+// NewTemplate returns the template of the files templates/NAME.txt and templates/NAME.html; the latter defines the blocks
+// that frame.html uses.
 func NewTemplate(files fs.FS, name string) Template {
 	path := "templates/" + name
 	return Template{
@@ -31,7 +31,7 @@ func NewTemplate(files fs.FS, name string) Template {
 	}
 }
 
-// Render fills in both parts.
+// Render executes both parts with data.
 func (t Template) Render(data any) (text, html string, err error) {
 	var plain, marked bytes.Buffer
 	if err := t.text().Execute(&plain, data); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// authority is made once: a certificate for 127.0.0.1 that vouches for itself.
+// authority is a self-signed certificate for 127.0.0.1, made once.
 var authority = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,7 +44,7 @@ func testCertificate(tb testing.TB) tls.Certificate {
 	return certificate
 }
 
-// RootCAs trusts the servers of this package.
+// RootCAs returns a pool that trusts the servers of this package.
 func RootCAs(tb testing.TB) *x509.CertPool {
 	tb.Helper()
 	pool := x509.NewCertPool()

@@ -1,5 +1,5 @@
-// Package mailtest is a real SMTP server on loopback for tests: it keeps what it
-// is sent and answers each mail as the test says.
+// Package mailtest is a real SMTP server on loopback for tests: it keeps the mails that it gets, and a test controls its
+// response to each.
 package mailtest
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Config says what the server demands; the zero value has no TLS and no login.
+// Config says what the server requires; the zero value has no TLS and no login.
 type Config struct {
 	Scheme             string // as in FOYER_SMTP: smtp, smtps, or smtp+plain, the default
-	Username, Password string // demanded if set
-	Login              bool   // offer AUTH LOGIN in place of AUTH PLAIN
-	Later              bool   // refuse a wrong login for now, with 454
+	Username, Password string // required if set
+	Login              bool   // offer AUTH LOGIN instead of AUTH PLAIN
+	Later              bool   // refuse a wrong login temporarily, with 454
 }
 
 const plain = "smtp+plain"
@@ -75,7 +75,7 @@ func Start(tb testing.TB, config Config) *Server {
 	return s
 }
 
-// URL is the server as a value of FOYER_SMTP.
+// URL returns the server as a value of FOYER_SMTP.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: s.config.Scheme, Host: s.addr}
 	if s.config.Username != "" {
@@ -84,39 +84,38 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Addr is the server's host:port.
+// Addr returns the server's host:port.
 func (s *Server) Addr() string { return s.addr }
 
-// Script sets how the next mails are answered, one after the other; later ones are
-// answered as Always says.
+// Script sets the responses to the next mails, in order; later mails get the response set by Always.
 func (s *Server) Script(answers ...Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = append(s.script, answers...)
 }
 
-// Always sets how mails are answered once the script is used up.
+// Always sets the response to all mails after those of the script.
 func (s *Server) Always(a Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.always = a
 }
 
-// Asked is how many mails the server was offered, taken over or not.
+// Asked returns how many mails the server was offered, accepted or not.
 func (s *Server) Asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
 }
 
-// Mails are those the server took over, oldest first.
+// Mails returns the mails that the server accepted, oldest first.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.mails)
 }
 
-// Wait returns once the server has taken over n mails, or with ctx's error.
+// Wait returns once the server has accepted n mails, or with ctx's error.
 func (s *Server) Wait(ctx context.Context, n int) ([]Mail, error) {
 	for {
 		s.mu.Lock()
@@ -133,7 +132,7 @@ func (s *Server) Wait(ctx context.Context, n int) ([]Mail, error) {
 	}
 }
 
-// next is the answer to the mail that has just been announced.
+// next returns the response to the mail that is just being offered.
 func (s *Server) next() Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// Mail is one message the server took over.
+// Mail is one message that the server accepted.
 type Mail struct {
 	From      string   // the envelope's sender
 	To        []string // the envelope's recipients
-	Hello     string   // how the client called itself
-	User      string   // who logged in, if anybody
-	Encrypted bool     // it came over TLS
+	Hello     string   // the name in the client's EHLO
+	User      string   // the user who logged in, if any
+	Encrypted bool     // whether it came over TLS
 	Raw       string   // headers and body as sent
 }
 
-// Header is a header field, decoded; "" if there is none.
+// Header returns a header field, decoded; "" if there is none.
 func (m Mail) Header(tb testing.TB, name string) string {
 	tb.Helper()
 	value, err := new(mime.WordDecoder).DecodeHeader(m.parse(tb).Header.Get(name))
@@ -30,13 +30,13 @@ func (m Mail) Header(tb testing.TB, name string) string {
 	return value
 }
 
-// Text is the plain text part.
+// Text returns the plain text part.
 func (m Mail) Text(tb testing.TB) string {
 	tb.Helper()
 	return m.part(tb, "text/plain")
 }
 
-// HTML is the HTML part.
+// HTML returns the HTML part.
 func (m Mail) HTML(tb testing.TB) string {
 	tb.Helper()
 	return m.part(tb, "text/html")
@@ -51,7 +51,7 @@ func (m Mail) parse(tb testing.TB) *netmail.Message {
 	return parsed
 }
 
-// part is the decoded body of the first part of a media type.
+// part returns the decoded body of the first part with a media type.
 func (m Mail) part(tb testing.TB, want string) string {
 	tb.Helper()
 	message := m.parse(tb)

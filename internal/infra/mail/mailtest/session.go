@@ -8,7 +8,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Answer is how the server treats one mail.
+// Answer is the server's response to one mail. The zero Answer accepts it.
 type Answer struct {
 	code      int
 	text      string
@@ -18,7 +18,7 @@ type Answer struct {
 	until     <-chan struct{}
 }
 
-// Drop closes the connection in the middle of the data. The zero Answer accepts it.
+// Drop closes the connection in the middle of the data.
 var Drop = Answer{drop: true}
 
 // Refuse answers the data with a code, like 451 or 550.
@@ -32,7 +32,7 @@ func RefuseRecipient(code int, text string) Answer {
 // RefuseSender answers the sender's address with a code.
 func RefuseSender(code int, text string) Answer { return Answer{code: code, text: text, sender: true} }
 
-// After is the answer to the data, given only when the channel is closed.
+// After delays the response to the data until the channel is closed.
 func (a Answer) After(until <-chan struct{}) Answer {
 	a.until = until
 	return a
@@ -102,7 +102,7 @@ func (s *session) Data(r io.Reader) error {
 func (s *session) Reset()        {}
 func (s *session) Logout() error { return nil }
 
-// AuthMechanisms is what EHLO offers.
+// AuthMechanisms returns the mechanisms that EHLO offers.
 func (s *session) AuthMechanisms() []string {
 	switch {
 	case s.server.config.Username == "":
@@ -123,7 +123,7 @@ func (s *session) Auth(mechanism string) (sasl.Server, error) {
 
 func (s *session) check(username, password string) error {
 	if username != s.server.config.Username || password != s.server.config.Password {
-		// Some servers repeat what they were sent; nothing of it may get into a log.
+		// Some servers repeat the credentials; no part of them may get into a log.
 		refused := &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "bad login " + username + " " + password}
 		if s.server.config.Later {
 			refused.Code, refused.EnhancedCode = 454, smtp.EnhancedCode{4, 7, 0}
@@ -134,7 +134,7 @@ func (s *session) check(username, password string) error {
 	return nil
 }
 
-// login is AUTH LOGIN: the server asks for the name, then for the password.
+// login implements AUTH LOGIN: the server asks for the name, then for the password.
 type login struct {
 	check   func(username, password string) error
 	answers []string
