@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// catalogInterval is how often Run looks for changes.
+	// catalogInterval is the interval at which Run looks for changes.
 	catalogInterval = 5 * time.Minute
 
 	// MaxName is the length of an app's name field, in characters.
@@ -33,27 +33,26 @@ const (
 
 	maxCatalogBytes = 4 << 20
 	catalogTime     = 30 * time.Second
-	catalogRest     = 10 * time.Second // after a failure, before Entries tries again
+	catalogRest     = 10 * time.Second // pause after a failure before Entries tries again
 )
 
 //go:embed catalog.json
 var defaultCatalog []byte
 
-// Entry is an app that the catalog names. Other keys of its source are ignored.
+// Entry is an app listed in the catalog. Other keys of its source are ignored.
 type Entry struct {
 	Name        string `json:"name"`
-	URL         string `json:"url"` // without what is secret in it, see Remote
+	URL         string `json:"url"` // without its secret parts, see Remote
 	Description string `json:"description"`
 	Verified    bool   `json:"verified"`
 
 	remote Remote
 }
 
-// Key is Remote.Key.
+// Key returns Remote.Key.
 func (e Entry) Key() string { return e.remote.Key() }
 
-// Remote returns where to install the entry from. One that names an npm package
-// is an Invalid fault on "url".
+// Remote returns where to install the entry from. For an npm package the error is an Invalid fault on "url".
 func (e Entry) Remote() (Remote, error) {
 	_, place, _ := strings.Cut(e.Key(), "://")
 	host, path, _ := strings.Cut(place, "/")
@@ -73,25 +72,25 @@ type Catalog struct {
 
 	entries atomic.Pointer[[]Entry] // nil before the first good copy
 
-	flight flight.Group[struct{}] // of all that follows
+	flight flight.Group[struct{}] // guards the following fields
 	etag   string                 // of entries
-	unfit  []string               // what was last logged as left out
+	unfit  []string               // the omitted entries in the last log line
 	failed time.Time              // when readFirst last failed
 }
 
-// NewCatalog returns the catalog at source, a path or a url, or the embedded
-// one for "". A url is fetched through client, which limits what it can reach.
+// NewCatalog returns the catalog at source, a path or a url, or the embedded one for "". It fetches urls with client,
+// which restricts the hosts that they can reach.
 func NewCatalog(source string, client *egress.Client, log *slog.Logger, now func() time.Time) *Catalog {
 	return &Catalog{source: source, client: client, log: log, now: now}
 }
 
-// Entries returns the catalog's entries in its order, doubles included, or an
-// UpstreamUnavailable fault if there never was a good copy.
+// Entries returns the catalog's entries in its order, duplicates included, or an UpstreamUnavailable fault if there has
+// never been a good copy.
 func (c *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	if entries := c.entries.Load(); entries != nil {
 		return *entries, nil
 	}
-	if err := c.share(ctx, c.readFirst); err != nil { // it may be that of a refresh under way
+	if err := c.share(ctx, c.readFirst); err != nil { // it may be the error of a running refresh
 		return nil, cmp.Or(ctx.Err(), errNoCatalog)
 	}
 	return *c.entries.Load(), nil
@@ -119,10 +118,10 @@ func (c *Catalog) Run(ctx context.Context) {
 	}
 }
 
-// Refresh reads the source again. After an error the last good copy stays.
+// Refresh reads the source again. After an error the last good copy is kept.
 func (c *Catalog) Refresh(ctx context.Context) error { return c.share(ctx, c.refresh) }
 
-// readFirst reads the source if there is no copy, unless that has just failed.
+// readFirst reads the source if there is no copy, unless an attempt has just failed.
 func (c *Catalog) readFirst(ctx context.Context) error {
 	if c.entries.Load() != nil {
 		return nil
@@ -138,7 +137,7 @@ func (c *Catalog) readFirst(ctx context.Context) error {
 	return nil
 }
 
-// share reads the source once for all who want that at the same time.
+// share reads the source once for all concurrent callers.
 func (c *Catalog) share(ctx context.Context, read func(context.Context) error) error {
 	_, err := c.flight.Do(ctx, "", func(ctx context.Context) (struct{}, error) { return struct{}{}, read(ctx) })
 	return err
@@ -201,12 +200,11 @@ func (c *Catalog) fetch(ctx context.Context) (data []byte, etag string, err erro
 	return data, resp.Header.Get("ETag"), err
 }
 
-// maxUnfit is how many of the entries that are left out are named.
+// maxUnfit is how many omitted entries are named.
 const maxUnfit = 5
 
-// parseCatalog reads a JSON list of {name, url, description, verified}. An element
-// that cannot be used is left out, and the first few of these are named: one bad
-// entry should not take the others away.
+// parseCatalog reads a JSON list of {name, url, description, verified}. It omits unusable elements and names the first
+// few: one bad entry should not hide the others.
 func parseCatalog(data []byte) (entries []Entry, unfit []string, err error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &elements); err != nil {
@@ -227,13 +225,13 @@ func parseCatalog(data []byte) (entries []Entry, unfit []string, err error) {
 	return entries, unfit, nil
 }
 
-// parseEntry returns the name, if there is one, even with an error.
+// parseEntry returns the name, if there is one, even if it also returns an error.
 func parseEntry(element json.RawMessage) (Entry, error) {
 	var e Entry
 	if err := json.Unmarshal(element, &e); err != nil {
 		return e, errors.New("it is not an object of name, url, description and verified")
 	}
-	e.Name = strings.TrimSpace(e.Name) // as that of a request is
+	e.Name = strings.TrimSpace(e.Name) // like the name in a request
 	switch {
 	case patch.Blank(e.Name):
 		return e, errors.New("it has no name")

@@ -101,8 +101,7 @@ func TestCatalogFromFile(t *testing.T) {
 	}
 }
 
-// Whoever keeps a catalog is told once which entries are of no use, but nobody is
-// told what is secret in them.
+// The log names unusable entries once, without their secrets.
 func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "catalog.json")
@@ -154,7 +153,7 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// A source that tells somebody who has nothing that nothing has changed is no good.
+// A 304 response is an error if there is no copy yet.
 func TestCatalogUnchangedFromNothing(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }))
@@ -163,7 +162,7 @@ func TestCatalogUnchangedFromNothing(t *testing.T) {
 	wantFault(t, err, fault.UpstreamUnavailable, "", "catalog")
 }
 
-// There is no last copy to keep before the first.
+// Before the first copy, the log does not mention a last one.
 func TestCatalogThatCannotBeRefreshed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "catalog.json")
@@ -236,8 +235,8 @@ func TestCatalogFromHTTPS(t *testing.T) {
 	good()
 }
 
-// While there is no copy yet, a dead source is asked once for all callers, who need
-// not wait for it, and then not again for a while.
+// While there is no copy yet, a dead source is asked once for all callers, who need not wait for it, and then not again
+// for a while.
 func TestCatalogOfDeadSource(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -283,7 +282,7 @@ func TestCatalogOfDeadSource(t *testing.T) {
 	}
 }
 
-// joining tells when its owner begins to wait.
+// joining reports when its user begins to wait.
 type joining struct {
 	context.Context //nolint:containedctx // it is one
 	waits           chan struct{}
@@ -294,8 +293,7 @@ func (j joining) Done() <-chan struct{} {
 	return j.Context.Done()
 }
 
-// Whoever asks while the first refresh is under way gets the same answer as the one
-// who asks first.
+// A caller that comes during the first refresh gets the same result as the refresh.
 func TestCatalogJoinsRefresh(t *testing.T) {
 	t.Parallel()
 	arrived, proceed := make(chan struct{}), make(chan struct{})

@@ -12,31 +12,30 @@ import (
 )
 
 const (
-	// CheckInterval is how often Check asks an upstream at most.
+	// CheckInterval is the shortest interval at which Check asks an upstream.
 	CheckInterval = 5 * time.Minute
 
-	// maxChecks bounds the results kept in memory, of about 300 bytes each.
+	// maxChecks limits the number of results in memory, of about 300 bytes each.
 	maxChecks = 10_000
 
-	// maxAsking is how many upstreams Check asks at once, and maxAskingWait how
-	// many more may wait for that.
+	// maxAsking is how many upstreams Check asks at once, and maxAskingWait how many more may wait.
 	maxAsking     = 8
 	maxAskingWait = 48
 )
 
-// checks remembers what upstreams answered, by Remote.identity.
+// checks caches the answers of upstreams, by Remote.identity.
 type checks struct {
 	now    func() time.Time
-	flight flight.Group[result] // of those of one tenant who want the same
-	asking flight.Group[result] // by identity
+	flight flight.Group[result] // shared by callers of one tenant
+	asking flight.Group[result] // shared by all tenants, by identity
 
-	queue *fair.Queue // of upstreams that are asked
+	queue *fair.Queue // of requests to upstreams
 
-	mu      sync.Mutex // of changes to results
+	mu      sync.Mutex // guards changes to results
 	results cache.Cache[string, result]
 }
 
-// result is what was last known of an upstream.
+// result is the last known state of an upstream.
 type result struct {
 	newest  Version   // zero if the upstream never answered
 	learned time.Time // when it answered so
@@ -50,11 +49,9 @@ func newChecks(now func() time.Time) *checks {
 	}
 }
 
-// Check returns the newest version at r and when that was learned. It asks at
-// most once in CheckInterval, however many call at once; in between, and when the
-// upstream fails, it answers from the last result, or with the upstream's fault if
-// there is none. If too many upstreams are waiting to be asked, the error is a fault
-// of kind Busy.
+// Check returns the newest version at r and when foyer learned it. It asks the upstream at most once in CheckInterval,
+// however many callers there are. In between, and when the upstream fails, it returns the last result, or the upstream's
+// fault if there is none. If too many upstreams are waiting to be asked, the error is a fault of kind Busy.
 func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Version, learned time.Time, err error) {
 	id := r.identity()
 	if known, fresh := s.checks.recent(id); fresh {
@@ -67,7 +64,7 @@ func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Ver
 	return known.answer()
 }
 
-// askInTurn asks when fewer than maxAsking upstreams are asked, once for all tenants.
+// askInTurn waits until fewer than maxAsking upstreams are being asked, and asks once for all tenants.
 func (s *Source) askInTurn(ctx context.Context, tenant string, r Remote) (result, error) {
 	leave, err := s.checks.queue.Enter(ctx, tenant)
 	if err != nil {
@@ -77,7 +74,7 @@ func (s *Source) askInTurn(ctx context.Context, tenant string, r Remote) (result
 	id := r.identity()
 	return s.checks.asking.Do(ctx, id, func(ctx context.Context) (result, error) {
 		if known, fresh := s.checks.recent(id); fresh {
-			return known, nil // asked between our look and our turn
+			return known, nil // somebody asked between the first look and this turn
 		}
 		return s.ask(ctx, r), nil
 	})
@@ -92,28 +89,28 @@ func (s *Source) ask(ctx context.Context, r Remote) result {
 	return s.checks.asked(r, newest, repo.Learned, err)
 }
 
-// asked takes note of what Check was told, or why it was told nothing. Open has learned
-// the same, but that may have been cleared since, or be newer by now.
+// asked records the result of a request by Check. Open has already recorded an answer, but that record may have been
+// evicted since, or be newer by now.
 func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result {
 	return c.update(r.identity(), func(known *result) {
 		if err == nil {
 			known.learn(newest, at, c.now())
 		}
 		known.err = err
-		if !fault.Is(err, fault.Internal) { // else the upstream was not asked
+		if !fault.Is(err, fault.Internal) { // else the request never reached the upstream
 			known.asked = c.now()
 		}
 	})
 }
 
-// learn takes note of an answer that Check did not ask for. Its next call still
-// asks, because something may have been published since, but falls back on it.
+// learn records an answer that Check did not ask for. The next Check still asks, because something may have been
+// published since, but falls back on this answer.
 func (c *checks) learn(r Remote, newest Version, at time.Time) {
 	c.update(r.identity(), func(known *result) { known.learn(newest, at, c.now()) })
 }
 
-// learn takes an answer, unless a later one is known: of two who ask at once, either may be answered first. One that is known
-// from a time still to come is older: the clock has stepped back since.
+// learn records an answer unless a later one is known: of two concurrent requests, either may finish first. A known
+// answer from the future is the older one: the clock has stepped back since.
 func (known *result) learn(newest Version, at, now time.Time) {
 	if !at.Before(known.learned) || known.learned.After(now) {
 		known.newest, known.learned = newest, at

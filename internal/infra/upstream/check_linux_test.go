@@ -7,8 +7,8 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// An upstream that could not be asked for want of a file descriptor is asked at the
-// next call. Not parallel: the limit is the process's.
+// If no file descriptor was left for a request, the next call makes it again. Not parallel: the limit applies to the
+// whole process.
 func TestCheckWithoutDescriptor(t *testing.T) {
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
 	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))

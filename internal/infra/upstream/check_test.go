@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// check fails unless Check answers with the tag and age.
+// check fails unless Check returns the tag and age.
 func check(t *testing.T, s *upstream.Source, c *clock, url, tag string, age time.Duration) {
 	t.Helper()
 	version, learned, err := s.Check(t.Context(), "Acme", parse(t, url))
@@ -49,7 +49,7 @@ func TestCheckAsksOnce(t *testing.T) {
 	}
 }
 
-// What a check remembers from before the clock stepped back is not fresh, nor newer than what it is told now.
+// A result from before the clock stepped back is neither fresh nor newer than the next answer.
 func TestCheckAfterClockStepsBack(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
@@ -81,7 +81,7 @@ func TestCheckTogether(t *testing.T) {
 	}
 }
 
-// Tenants who want the same at once have it asked once.
+// Tenants who check the same upstream at once cause one request.
 func TestCheckTogetherOfTenants(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -132,8 +132,8 @@ func TestCheckWhenUpstreamFails(t *testing.T) {
 	}
 }
 
-// An installation tells what is newest too, but a check right after it asks:
-// something may have been published since.
+// An installation also learns the newest version, but a check right after it asks: something may have been published
+// since.
 func TestCheckAfterOpen(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -153,7 +153,7 @@ func TestCheckAfterOpen(t *testing.T) {
 	repo.Tag(t, "v1.2.0", "refs/heads/main")
 	clock.advance(time.Minute)
 	open()
-	check(t, source, clock, repo.URL, "v1.2.0", 0) // without asking, and not back to v1.1.0
+	check(t, source, clock, repo.URL, "v1.2.0", 0) // from the last result, which is newer than v1.1.0
 	if n := host.Requests(); n != 3 {
 		t.Errorf("%d requests; want 3", n)
 	}
@@ -162,7 +162,7 @@ func TestCheckAfterOpen(t *testing.T) {
 	check(t, source, clock, repo.URL, "v1.2.0", upstream.CheckInterval)
 }
 
-// What a host answers to credentials is not for everyone who knows the url.
+// A host's answer to credentials is not for everybody who knows the url.
 func TestCheckKeepsCredentialsApart(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -182,8 +182,7 @@ func TestCheckKeepsCredentialsApart(t *testing.T) {
 	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
 }
 
-// However many upstreams are to be checked, few are asked at once, few more wait,
-// and the rest are told to come again.
+// However many upstreams are to be checked, few are asked at once, a few more wait, and the other callers must try again.
 func TestCheckIsBounded(t *testing.T) {
 	t.Parallel()
 	const together, admitted, all = 8, 56, 64

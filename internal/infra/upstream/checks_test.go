@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An answer holds even if all results were cleared just after Open had learned it.
+// An answer is returned even if Open's record of it was evicted just before.
 func TestAskedAfterClearing(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -21,7 +21,7 @@ func TestAskedAfterClearing(t *testing.T) {
 	}
 }
 
-// Of two who ask at once, the first to have asked may be answered last.
+// Of two concurrent requests, the first to start may finish last.
 func TestAnswersInAnyOrder(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

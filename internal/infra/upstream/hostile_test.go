@@ -34,8 +34,7 @@ func advertise(w http.ResponseWriter) {
 	fmt.Fprint(w, goodRefs)
 }
 
-// hostile starts a server that answers info/refs with refs and asking for the
-// pack with pack.
+// hostile starts a server that handles info/refs with refs and the request for the pack with pack.
 func hostile(t *testing.T, refs, pack http.HandlerFunc) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -96,7 +95,7 @@ func TestHostileRefs(t *testing.T) {
 	}
 }
 
-// The type's parameters do not matter to git either.
+// Like git, foyer ignores parameters of the media type.
 func TestMediaTypeWithParameter(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{advertisementType + "; charset=utf-8", advertisementType + ";"} {
@@ -150,10 +149,10 @@ func TestHostilePack(t *testing.T) {
 	}
 }
 
-// A host that was told a secret is not quoted, however it repeats that.
+// A host that got a secret is not quoted, however it repeats the secret.
 func TestSecretRepeated(t *testing.T) {
 	t.Parallel()
-	for name, answers := range map[string][2]string{ // to info/refs, to git-upload-pack
+	for name, answers := range map[string][2]string{ // responses to info/refs and git-upload-pack
 		"an error":        {packet("ERR denied for joe:s3cret")},
 		"a ref":           {service + packet("s3cret joe")},
 		"a length":        {"s3crjoe"},
@@ -174,8 +173,7 @@ func TestSecretRepeated(t *testing.T) {
 	}
 }
 
-// A host that never answers is left when the time is over; the test brings the
-// end forward.
+// A request to a host that never responds times out; the test ends the context early.
 func TestSlowUpstream(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancelCause(t.Context())
@@ -192,7 +190,7 @@ func TestSlowPack(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancelCause(t.Context())
 	stall := func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice the other side's end
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server detect that the client has closed the connection
 		fmt.Fprint(w, "0008NAK\n")
 		_ = http.NewResponseController(w).Flush()
 		end(context.DeadlineExceeded)
@@ -239,7 +237,7 @@ func TestLoopbackNeedsPermission(t *testing.T) {
 	}
 }
 
-// Not parallel: it looks at the folder for temporary files.
+// Not parallel: it lists the folder for temporary files.
 func TestNothingLeftOnDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

@@ -40,7 +40,7 @@ func TestInstallOverLimits(t *testing.T) {
 	mebibyte := strings.Repeat("x", unpack.MaxFileBytes)
 	for name, c := range map[string]struct {
 		files map[string]string
-		words string // of the refusal; "" if there is none
+		words string // of the refusal; "": there is none
 	}{
 		"400 files":                {numbered(398, "dist/%d.mjs", "1"), ""},
 		"401 files":                {numbered(399, "dist/%d.mjs", "1"), "more than 400 files"},
@@ -71,8 +71,8 @@ func TestInstallOverLimits(t *testing.T) {
 	}
 }
 
-// A host that can leaves large files out of the pack, so that a repository with
-// videos installs; a file of the app that is missing then is one too large.
+// A host that supports filters omits large files from the pack, so that a repository with videos can be installed; an
+// app's file that is then missing was too large.
 func TestInstallFiltered(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
@@ -87,7 +87,7 @@ func TestInstallFiltered(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "url", `"src/large.ts" is larger`)
 }
 
-// A host can offer filters and refuse each.
+// A host can offer filters and refuse all of them.
 func TestInstallFilterRefused(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
@@ -135,7 +135,7 @@ func TestInstallOddEntries(t *testing.T) {
 	}
 }
 
-// What an app cannot do without is not passed over in silence.
+// Files that an app needs are not skipped silently.
 func TestInstallUntakableEntries(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -164,7 +164,7 @@ func TestInstallUntakableEntries(t *testing.T) {
 	}
 }
 
-// Nor is a folder that leads to the main.
+// Nor are folders on the path to the main.
 func TestInstallUntakableFolderOfMain(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
@@ -205,8 +205,7 @@ func TestInstallDeepFolders(t *testing.T) {
 	}
 }
 
-// A tree whose ten entries are all the same tree, and so on: few objects, and
-// more folders than can be walked.
+// The ten entries of a tree are all the same tree, and so on: few objects, and more folders than can be walked.
 func TestInstallTreeBomb(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
@@ -226,8 +225,7 @@ func TestInstallTreeBomb(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "url", "files and folders")
 }
 
-// A file of 400 MiB of zeros is a pack of 400 KiB, and more than a child may
-// hold.
+// A file of 400 MiB of zeros has a pack of 400 KiB, and is larger than a child's memory.
 func TestInstallPackBomb(t *testing.T) {
 	t.Parallel()
 	const size = 400 << 20
@@ -268,17 +266,17 @@ func TestInstallManyFilesBomb(t *testing.T) {
 		files[fmt.Sprintf("%d.bin", i)] = strings.Repeat(string(rune('A'+i)), 1<<20)
 	}
 	repo.Commit(t, files)
-	repo.Git(t, "", "repack", "-adq") // or the host would compress it in the time that a fetch has
+	repo.Git(t, "", "repack", "-adq") // otherwise the host would compress during the fetch, which has a timeout
 	_, err := install(t, repo.URL, "")
 	wantFault(t, err, fault.Invalid, "url", "unpack")
-	bounds := regexp.MustCompile("128 MiB|512 MB|processor time") // the race detector meets one of the others
+	bounds := regexp.MustCompile("128 MiB|512 MB|processor time") // with the race detector, another limit may come first
 	if !bounds.MatchString(err.Error()) {
 		t.Error(err)
 	}
 }
 
-// A repository that has arrived is unpacked however long that waits for other children, here twice the 15 seconds that
-// one has: it is not the host that was late.
+// A received repository is unpacked however long it waits for other children, here twice the 15 seconds that a child has:
+// the host was not slow.
 func TestUnpackWaitsForOthers(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t).Repo(t, "bar-app")
@@ -306,7 +304,7 @@ func TestUnpackWaitsForOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := repo.Fetch(t.Context(), "Acme", newest); err != nil && !fault.Is(err, fault.Busy) { // as on a machine that others keep busy
+	if _, err := repo.Fetch(t.Context(), "Acme", newest); err != nil && !fault.Is(err, fault.Busy) { // other processes may keep the machine busy
 		t.Error(err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"foyer/internal/infra/upstream/unpack"
 )
 
-// TestMain makes this program its own child, and has it trust
-// the certificate of httptest's servers.
+// TestMain lets the test binary run as its own child, and trusts the certificate of httptest's servers.
 func TestMain(m *testing.M) {
 	sandboxtest.EndChild(map[string]sandbox.Task{upstream.UnpackTask: unpack.Run})
 	os.Exit(runTests(m))

@@ -11,23 +11,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Manifest is what an app's plugin.json says. Other keys are ignored.
+// Manifest is the content of an app's plugin.json. Other keys are ignored.
 type Manifest struct {
 	Name        string
 	Description string
 	Icon        string
 	Config      json.RawMessage // a list or an object, as written; nil if absent
-	PublicJobs  json.RawMessage // likewise
+	PublicJobs  json.RawMessage // the same
 }
 
 // maxManifestDepth is how deeply config and publicJobs may be nested.
 const maxManifestDepth = 64
 
-// ParseManifest reads the text of a plugin.json. Errors say what is wrong with it, as
-// the end of a sentence of which it is the subject.
+// ParseManifest reads the text of a plugin.json. Its errors begin with a verb, whose subject is the file.
 func ParseManifest(text string) (Manifest, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
-	var fields map[string]json.RawMessage // a struct would take keys in any case
+	var fields map[string]json.RawMessage // a struct would accept keys in any case
 	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
 		return Manifest{}, fmt.Errorf("is not a JSON object%s", whereOf(err))
 	}
@@ -44,7 +43,7 @@ func ParseManifest(text string) (Manifest, error) {
 	return m, nil
 }
 
-// whereOf says where the text stops being JSON, if that is what is wrong with it.
+// whereOf returns where the text stops being JSON, if that is the error.
 func whereOf(err error) string {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf(": %v (byte %d)", e, e.Offset)
@@ -69,13 +68,13 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 		return nil
 	case raw[0] != '[' && raw[0] != '{':
 		return fmt.Errorf("has a %q that is neither a list nor an object", key)
-	case !jsontext.Value(raw).IsValid(): // encoding/json has let more pass than requests may send
+	case !jsontext.Value(raw).IsValid(): // encoding/json accepts more than is valid in requests
 		return fmt.Errorf("has a %q with a name that appears twice in one object, or with text that is not Unicode", key)
 	}
 	switch depth, nul := measure(raw); {
 	case depth > maxManifestDepth:
 		return fmt.Errorf("has a %q nested deeper than %d levels", key, maxManifestDepth)
-	case nul: // which PostgreSQL refuses
+	case nul: // PostgreSQL refuses it
 		return fmt.Errorf("has a NUL character in %q", key)
 	}
 	*to = raw
@@ -89,7 +88,7 @@ func measure(raw []byte) (depth int, nul bool) {
 	for {
 		token, err := d.ReadToken()
 		if err != nil {
-			return depth, nul // at the end: it is valid
+			return depth, nul // the end of the text, which is valid JSON
 		}
 		depth = max(depth, d.StackDepth())
 		nul = nul || token.Kind() == '"' && strings.ContainsRune(token.String(), 0)

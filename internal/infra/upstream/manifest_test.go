@@ -59,7 +59,7 @@ func TestParseManifest(t *testing.T) {
 		`{"config": "x"}`:          "config",
 		`{"publicJobs": 7}`:        "publicJobs",
 		`{"config": ` + deep + `}`: "64 levels",
-		// what a client could not read, or send back
+		// a client could not read this, or send it back
 		`{"config": [{"default": "\ud800"}]}`:             `"config" with`,
 		`{"config": {"\udc00": 1}}`:                       `"config" with`,
 		"{\"config\": [\"\xff\"]}":                        `"config" with`,

@@ -11,30 +11,29 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// maxURLBytes is how long a url may be, as sent and as escaped: an index of PostgreSQL
-// has room for 2,704 bytes.
+// maxURLBytes limits the length of a url, both as sent and as escaped: an index entry of PostgreSQL has room for 2,704
+// bytes.
 const maxURLBytes = 2048
 
 var errMalformed = badURL("The url is not well-formed: its port must be a number, and in a name or password % is written %25, / is %2F and # is %23.")
 
 var errLongURL = badURL("The url must be at most 2048 characters long once it is escaped (as in %C3%A4).")
 
-// Remote is where an app comes from: a git url, with whatever is secret in it
-// kept apart. Its text forms (String, and so logs and %v) show only URL.
+// Remote is the origin of an app: a git url whose secret parts are kept apart. Its text forms (String, and so logs and
+// %v) show only URL.
 type Remote struct {
 	URL    string  // scheme, host and path: safe to store and to show
 	secret *secret // nil if there is none
 }
 
-// secret is what a url carries besides its place.
+// secret holds the secret parts of a url.
 type secret struct {
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
 	Query    string `json:"query,omitempty"` // raw, without "?"
 }
 
-// Parse reads the url that an app is to be installed from. Errors are faults on
-// "url" and never quote it.
+// Parse reads the url to install an app from. Errors are faults on "url" and never quote it.
 func Parse(raw string) (Remote, error) {
 	if len(raw) > maxURLBytes {
 		return Remote{}, errLongURL
@@ -43,13 +42,13 @@ func Parse(raw string) (Remote, error) {
 	u, err := url.Parse(raw)
 	scheme, _, _ := strings.Cut(strings.ToLower(raw), "://")
 	switch {
-	case err != nil && (scheme == "http" || scheme == "https"): // whose text would show a part of the password
+	case err != nil && (scheme == "http" || scheme == "https"): // the text of err would show a part of the password
 		return Remote{}, errMalformed
 	case err != nil || u.Scheme != "http" && u.Scheme != "https":
 		return Remote{}, badURL("The url must start with https:// or http://.")
 	case u.Hostname() == "" || u.Opaque != "":
 		return Remote{}, badURL("The url must name a host.")
-	case strings.Contains(u.Host, "%"): // RFC 6874: a zone means something on one machine only
+	case strings.Contains(u.Host, "%"): // RFC 6874: a zone has a meaning only on one machine
 		return Remote{}, badURL("The url's address must not have a zone.")
 	case !validPort(u.Port()):
 		return Remote{}, badURL("The url's port must be a number from 1 to 65535.")
@@ -84,8 +83,7 @@ func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s"
 
 func (r Remote) String() string { return r.URL }
 
-// WithSecretOf returns r with what is secret in another Remote of the same place, if
-// anything is.
+// WithSecretOf returns r with the secret of another Remote of the same place, if that has one.
 func (r Remote) WithSecretOf(other Remote) Remote {
 	if other.secret != nil {
 		r.secret = other.secret
@@ -93,8 +91,8 @@ func (r Remote) WithSecretOf(other Remote) Remote {
 	return r
 }
 
-// Key is equal for urls that mean the same place: scheme and host in lower case,
-// without a trailing "/" or ".git", without credentials and query.
+// Key returns the same text for urls of the same place: scheme and host in lower case, without a trailing "/" or ".git",
+// without credentials and query.
 func (r Remote) Key() string {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -111,9 +109,8 @@ func (r Remote) Key() string {
 	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + place
 }
 
-// identity differs between Remotes that may see different things at one url: what
-// one's credentials were answered is not for another's. It can be kept in memory,
-// as it does not give the secret away.
+// identity returns different texts for Remotes that may get different answers at the same url: an answer to one Remote's
+// credentials is not for others. It does not reveal the secret, so it can be kept in memory.
 func (r Remote) identity() string {
 	if r.secret == nil {
 		return r.Key()
@@ -122,7 +119,7 @@ func (r Remote) identity() string {
 	return r.Key() + " " + string(sum[:])
 }
 
-// Equal reports whether two Remotes are the same url with the same secret.
+// Equal reports whether two Remotes have the same url and the same secret.
 func (r Remote) Equal(other Remote) bool {
 	return r.URL == other.URL && r.identity() == other.identity()
 }

@@ -86,7 +86,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// Without a server secret, places without credentials can be used all the same.
+// Without a server secret, Remotes without credentials still work.
 func TestNoSecret(t *testing.T) {
 	t.Parallel()
 	var none seal.Box
@@ -103,7 +103,7 @@ func TestNoSecret(t *testing.T) {
 	}
 }
 
-// What git hosts offer to copy, and a bare address, are told what would be right.
+// The error for an address in another form, such as those that git hosts offer to copy, names the right scheme.
 func TestParseTellsTheScheme(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{"git@github.com:acme/app.git", "127.0.0.1:8080/app", "ssh://git@github.com/acme/app", "github.com/acme/app", "::"} {
@@ -114,7 +114,7 @@ func TestParseTellsTheScheme(t *testing.T) {
 	}
 }
 
-// A password that is not escaped is told as that, and not shown.
+// The error for an unescaped password says what to escape, and does not show the password.
 func TestParseTellsWhatIsNotEscaped(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{

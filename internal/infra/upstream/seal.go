@@ -11,9 +11,8 @@ import (
 var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is not the one that the app was installed with. " +
 	"Set it back, or give them anew (foyer admin app credentials).")
 
-// Seal returns r's secret as text for the database, "" if r has none. It opens
-// only for the same place, so that nobody who can write to the database can have
-// the server send one host's credentials to another.
+// Seal returns r's secret as text for the database, "" if r has none. The text can be opened only for the same place, so
+// nobody with write access to the database can make the server send one host's credentials to another.
 func (r Remote) Seal(box seal.Box) (string, error) {
 	if r.secret == nil {
 		return "", nil
@@ -21,8 +20,8 @@ func (r Remote) Seal(box seal.Box) (string, error) {
 	return box.Seal(r.secretJSON(), []byte(r.Key()))
 }
 
-// Unseal puts a Remote together again from its URL and what Seal returned. What was
-// sealed under another secret is an Invalid fault on "url".
+// Unseal restores a Remote from its URL and the result of Seal. If another secret sealed the text, the error is an
+// Invalid fault on "url".
 func Unseal(box seal.Box, cleanURL, sealed string) (Remote, error) {
 	remote := Remote{URL: cleanURL}
 	if sealed == "" {

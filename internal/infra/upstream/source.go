@@ -1,6 +1,5 @@
-// Package upstream is where apps come from: git repositories and the catalog
-// that names some. Whatever an upstream does, it costs bounded time, traffic and
-// memory, and only a limited child process looks into what it sends.
+// Package upstream reads apps from their git repositories, and the catalog that lists some of them. Whatever an upstream
+// does, it costs limited time, traffic and memory, and only a limited child process parses what it sends.
 package upstream
 
 import (
@@ -22,8 +21,7 @@ import (
 	"foyer/internal/infra/upstream/unpack"
 )
 
-// In all, an installation has 30 s for its upstream, and 64 MiB
-// (maxRefsBytes and maxPackBytes of smartgit).
+// In total, an installation may take 30 s and 64 MiB for its upstream (maxRefsBytes and maxPackBytes of smartgit).
 const (
 	refsTime = 10 * time.Second
 	packTime = 20 * time.Second
@@ -32,30 +30,30 @@ const (
 // UnpackTask is the name of the sandbox.Task unpack.Run.
 const UnpackTask = "unpack"
 
-// Source reaches the repositories that apps come from.
+// Source reads the repositories of apps.
 type Source struct {
 	client   *egress.Client
 	children *sandbox.Pool
 	checks   *checks
 }
 
-// New returns a Source that asks through client and unpacks in children, which
-// must know UnpackTask. The clock is for how old the results of Check are.
+// New returns a Source that sends requests with client and unpacks in children, which must know UnpackTask. The clock
+// determines the age of Check's results.
 func New(client *egress.Client, children *sandbox.Pool, now func() time.Time) *Source {
 	return &Source{client: client, children: children, checks: newChecks(now)}
 }
 
 // Repo is an opened repository, good for one installation.
 type Repo struct {
-	Learned time.Time // when the upstream said what versions it offers
+	Learned time.Time // when the upstream listed its versions
 
 	versions versions
 	session  *smartgit.Session
 	children *sandbox.Pool
 }
 
-// Open asks the upstream, within 10 s, what versions it offers. The host's errors are faults:
-// Invalid on "url" for an address that is refused, else UpstreamUnavailable.
+// Open asks the upstream for its versions, with a timeout of 10 s. Errors caused by the host are faults: Invalid on "url"
+// for a refused address, else UpstreamUnavailable.
 func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	ctx, cancel := context.WithTimeout(ctx, refsTime)
 	defer cancel()
@@ -79,11 +77,11 @@ func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	return repo, nil
 }
 
-// Newest returns the highest version tag (semver; a pre-release only if there is
-// nothing else), else the head of the default branch, whose commit is its tag.
+// Newest returns the highest version tag (semver; a pre-release only if there is nothing else), or the head of the
+// default branch, with its commit as the tag.
 func (r *Repo) Newest() (Version, error) { return r.versions.newest() }
 
-// Tags are those of the highest versions, the newest first, so many at most.
+// Tags returns the tags of the highest versions, the newest first, at most most of them.
 func (r *Repo) Tags(most int) []string {
 	var best []string
 	for tag := range r.versions.tags {
@@ -97,8 +95,8 @@ func (r *Repo) Tags(most int) []string {
 	return best
 }
 
-// Resolve returns the version with the tag, or Newest for "". A tag that does
-// not exist is an Invalid fault on "tag".
+// Resolve returns the version with the tag, or Newest for "". If the tag does not exist, the error is an Invalid fault on
+// "tag".
 func (r *Repo) Resolve(tag string) (Version, error) {
 	if tag == "" {
 		return r.Newest()
@@ -106,9 +104,9 @@ func (r *Repo) Resolve(tag string) (Version, error) {
 	return r.versions.resolve(tag)
 }
 
-// Fetch gets, for a tenant, the texts of one of the repository's versions by path, plugin.json among them: the host has 20 s to
-// send them. Errors are faults: Invalid on "tag" if that leads to no commit, on "url" for content that foyer does not accept,
-// Busy if no child has time for it, else UpstreamUnavailable.
+// Fetch returns, for a tenant, the texts of one of the repository's versions by path, plugin.json included. The host has
+// 20 s to send them. Errors are faults: Invalid on "tag" if the tag leads to no commit, Invalid on "url" for content that
+// foyer does not accept, Busy if no child has time for it, else UpstreamUnavailable.
 func (r *Repo) Fetch(ctx context.Context, tenant string, v Version) (map[string]string, error) {
 	files, err := r.files(ctx, tenant, v)
 	if err != nil {
@@ -167,9 +165,8 @@ func (r *Repo) unpack(ctx context.Context, tenant, tag string, pack *os.File) (m
 	return answer.Files, nil
 }
 
-// newSpool returns a file without a name, which is gone when it is closed or
-// the server dies. Packs wait there, not in memory, for a child to be free, so
-// that many slow upstreams neither fill the memory nor hold children.
+// newSpool returns a file without a name, which disappears when it is closed or the server dies. Packs wait in such
+// files, not in memory, for a free child, so that many slow upstreams neither fill the memory nor occupy children.
 func newSpool() (*os.File, error) {
 	f, err := os.CreateTemp("", "foyer-pack-")
 	if err != nil {

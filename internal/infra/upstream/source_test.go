@@ -20,7 +20,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// clock is a time that tests set.
+// clock is a clock that tests set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -53,16 +53,16 @@ func parse(t *testing.T, raw string) upstream.Remote {
 	return r
 }
 
-// installed is a version that was installed, and its files.
+// installed is an installed version and its files.
 type installed struct {
 	Version upstream.Version
 	Files   map[string]string
 }
 
-// late is said where others keep the machine busy, and says nothing about what is installed.
+// late matches errors of a busy machine, which say nothing about the installed app.
 var late = regexp.MustCompile("longer than|in time|too busy")
 
-// install does what installing an app does until time does not run out on it.
+// install does what installing an app does, again while that runs out of time.
 func install(t *testing.T, url, tag string) (installed, error) {
 	t.Helper()
 	for {
@@ -107,7 +107,7 @@ func wantFault(t *testing.T, err error, kind fault.Kind, field string, words ...
 	}
 }
 
-// app is the files of an app, and others.
+// app returns the files of an app, and other files.
 func app(others ...string) map[string]string {
 	files := map[string]string{
 		"plugin.json": `{"name": "Bar", "config": [], "extra": 1}`,
@@ -119,8 +119,7 @@ func app(others ...string) map[string]string {
 	return files
 }
 
-// What a build made is taken from dist/ and from where plugin.json says, with its pictures
-// and fonts as they are.
+// The files of a build come from dist/ and from the folder of plugin.json's main, with pictures and fonts unchanged.
 func TestInstallBuilt(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "built-app")
@@ -295,7 +294,7 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	}
 }
 
-// Another host that leads back does not choose what the credentials open.
+// Another host that redirects back cannot choose where the credentials go.
 func TestCredentialsAfterDetour(t *testing.T) {
 	t.Parallel()
 	home, away := upstreamtest.NewHost(t), upstreamtest.NewHost(t)
@@ -322,7 +321,7 @@ func TestCredentialsAfterDetour(t *testing.T) {
 	}
 }
 
-// Hosts redirect to what they call themselves.
+// Hosts redirect to their canonical url.
 func TestCredentialsAfterRedirectHome(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)

@@ -14,14 +14,14 @@ import (
 // MaxTag is the length of an app's tag field, in characters.
 const MaxTag = 200
 
-// Version is a state of an app that its upstream offers.
+// Version is a version of an app that its upstream offers.
 type Version struct {
-	Tag    string // of a repository without version tags: the commit
+	Tag    string // the commit if the repository has no version tags
 	Commit string
-	object string // what to ask the host for: the tag's own object, if it has one
+	object string // the object to ask the host for: the tag's own object, if it has one
 }
 
-// versions are what a repository offers.
+// versions holds the versions of a repository.
 type versions struct {
 	tags map[string]Version
 	head Version // of the default branch; zero if there is none
@@ -41,8 +41,8 @@ func readVersions(refs []smartgit.Ref) versions {
 	return v
 }
 
-// newest returns the highest version tag, a pre-release only if there is
-// nothing else, or the head of the default branch if no tag is a version.
+// newest returns the highest version tag, a pre-release only if there is nothing else, or the head of the default branch
+// if no tag is a version.
 func (v versions) newest() (Version, error) {
 	var best Version
 	for tag, version := range v.tags {
@@ -60,8 +60,8 @@ func (v versions) newest() (Version, error) {
 		"The repository has neither a version tag nor a commit on its default branch.")
 }
 
-// resolve returns the version that has the tag. The commit of the default
-// branch's head is a tag too, because newest may have named it so.
+// resolve returns the version with the tag. The commit of the default branch's head is also a tag, because newest may
+// have returned it as one.
 func (v versions) resolve(tag string) (Version, error) {
 	if version, ok := v.tags[tag]; ok {
 		return version, nil
@@ -76,12 +76,12 @@ func (v versions) resolve(tag string) (Version, error) {
 	return Version{}, fault.Field(fault.Invalid, "tag", "The repository has no tag %q: the newest is %q.", tag, newest.Tag)
 }
 
-// semantic returns a tag as package semver writes versions, or "" if it is not
-// a complete semantic version, with or without "v".
+// semantic returns a tag in the form of package semver, or "" if it is not a complete semantic version, with or without
+// "v".
 func semantic(tag string) string {
 	version := "v" + strings.TrimPrefix(tag, "v")
 	if semver.Canonical(version)+semver.Build(version) != version {
-		return "" // semver takes v1 and v1.2 for v1.0.0 and v1.2.0
+		return "" // semver reads v1 and v1.2 as v1.0.0 and v1.2.0
 	}
 	return version
 }
@@ -94,7 +94,7 @@ func compareTags(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(x), rank(y)), semver.Compare(x, y), cmp.Compare(a, b))
 }
 
-// Older reports whether a tag is a lower version than another; one that is no version has no age.
+// Older reports whether a tag is a lower version than another; false if either is not a version.
 func Older(tag, than string) bool {
 	x, y := semantic(tag), semantic(than)
 	return x != "" && y != "" && semver.Compare(x, y) < 0

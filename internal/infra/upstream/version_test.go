@@ -55,7 +55,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// The highest of many versions are found without sorting all, which took seconds for what a git host may send.
+// The highest of many versions are found without sorting all, which took seconds for as many as a git host may send.
 func TestTags(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
 	const many = 10_000
 	refs := []smartgit.Ref{{Name: "refs/tags/latest"}}
@@ -77,7 +77,7 @@ func TestTags(t *testing.T) { //nolint:paralleltest // it counts the allocations
 	}
 }
 
-// A tag is as long as the field for it may be, in characters.
+// A tag may be as long as its field, in characters.
 func TestLongestTag(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("ü", MaxTag)
@@ -90,7 +90,7 @@ func TestLongestTag(t *testing.T) {
 	}
 }
 
-// Who asks for a tag that is not there is told which one could be asked for.
+// The error for a missing tag names one that exists.
 func TestMissingTagNamesTheNewest(t *testing.T) {
 	t.Parallel()
 	head := smartgit.Ref{Name: "HEAD", Commit: "c0ffee"}

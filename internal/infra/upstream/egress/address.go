@@ -10,11 +10,9 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// special lists the addresses of the IANA special-purpose registries that do
-// not lead to a public host. Of IPv6 only 2000::/3 is public at all, so that
-// everything outside it (loopback, link-local, private, multicast, NAT64) needs
-// no row of its own. Metadata services of clouds are in these ranges too, but for
-// Azure's platform, on which see
+// special lists the addresses of the IANA special-purpose registries that do not lead to a public host. In IPv6 only
+// 2000::/3 is public at all, so everything outside it (loopback, link-local, private, multicast, NAT64) needs no row of
+// its own. The metadata services of clouds are in these ranges too, except the one of Azure's platform, see
 // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
 var special = []struct {
 	prefix netip.Prefix
@@ -47,8 +45,8 @@ var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// allowList holds the special addresses that the operator lets urls reach, and what is said of
-// another one.
+// allowList holds the special addresses that urls may reach because the operator allows them, and the error text for all
+// others.
 type allowList struct {
 	prefixes []netip.Prefix
 	refusal  string
@@ -58,10 +56,9 @@ func (l allowList) names(addr netip.Addr) bool {
 	return slices.ContainsFunc(l.prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// check returns a fault for an address that is neither public nor named by l.
-// An IPv6 address that carries an IPv4 one needs both: the form itself or the
-// inner address named, and the inner address public or named. So naming
-// 64:ff9b::/96 on a network with NAT64 opens no way to 10.0.0.1.
+// check returns a fault for an address that is neither public nor in l. An IPv6 address that contains an IPv4 address
+// must pass two checks: l must contain the IPv6 or the IPv4 address, and the IPv4 address must be public or in l. So
+// allowing 64:ff9b::/96 on a network with NAT64 does not allow 10.0.0.1.
 func (l allowList) check(addr netip.Addr) error {
 	addr = addr.WithZone("")
 	if inner, ok := embedded(addr); ok {
@@ -84,8 +81,8 @@ func (l allowList) check(addr netip.Addr) error {
 	return nil
 }
 
-// embedded returns the IPv4 address that an IPv4-mapped, NAT64 or 6to4 address
-// stands for. Teredo hides its own behind an exclusive or and is refused whole.
+// embedded returns the IPv4 address inside an IPv4-mapped, NAT64 or 6to4 address. Teredo addresses hide theirs behind an
+// exclusive or, and are all refused.
 func embedded(addr netip.Addr) (netip.Addr, bool) {
 	b := addr.As16()
 	switch {
@@ -99,12 +96,11 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// checkHost looks at the host of a url as it was typed. The dialer repeats the
-// check on what a name resolves to; this one catches what resolving would hide:
-// mapped addresses, which the resolver turns into plain IPv4, and the numbers
-// some resolvers read as addresses (0x7f.1, 2130706433).
+// checkHost checks the host of a url as written. The dialer checks the resolved address again; checkHost catches what
+// resolving would hide: mapped addresses, which the resolver turns into plain IPv4, and numbers that some resolvers read
+// as addresses (0x7f.1, 2130706433).
 func (l allowList) checkHost(host string) error {
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil { // as net/http does: 10。0。0。1 is an address
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil { // like net/http: 10。0。0。1 is an address
 		host = ascii
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {

@@ -1,6 +1,5 @@
-// Package egress is the one HTTP client for addresses that people type: it
-// refuses hosts inside the operator's network, on every dial and so on every
-// redirect, and bounds what an answer can cost.
+// Package egress is the only HTTP client for urls that people enter: on every dial, and so on every redirect, it refuses
+// hosts inside the operator's network. It limits what a response can cost.
 package egress
 
 import (
@@ -24,46 +23,44 @@ import (
 )
 
 const (
-	// maxReceived is the most that one connection may bring in for a request, headers and
-	// framing included, whatever a caller of Do allows for the body.
+	// maxReceived is how many bytes one connection may receive for a request, headers and framing included, whatever body
+	// size a caller of Do allows.
 	maxReceived = 64 << 20
 
 	maxHeaderBytes = 64 << 10
 	maxRedirects   = 5
 	dialTimeout    = 10 * time.Second
 
-	// keptFor is how long a connection to a receiver of webhooks waits for the next event: shorter
-	// than servers wait for the next request. keptPerHost is how many do, and maxKept of all hosts.
+	// keptFor is how long a connection to a webhook's receiver stays idle before it is closed: shorter than servers keep
+	// theirs. keptPerHost limits the idle connections to one host, and maxKept those to all hosts.
 	keptFor     = 2 * time.Second
 	keptPerHost = 8
 	maxKept     = 256
-	// maxAnswer is how long an answer to Post may be for its connection to be used again.
+	// maxAnswer is the longest response to Post after which its connection is reused.
 	maxAnswer = 4 << 10
 )
 
-// Client sends requests to upstream hosts. It keeps no connection open between
-// requests, but for those of webhooks, for a moment; it uses no proxy and asks for no content coding. It sets no deadline:
-// the context of each request does.
+// Client sends requests to upstream hosts. It keeps no idle connections, except for webhooks for a moment. It uses no
+// proxy and accepts no content coding. It sets no deadline: callers do, with the context of each request.
 type Client struct {
 	http  *http.Client
 	allow allowList
 }
 
-// New returns a Client for apps that may also reach the addresses in allow
-// (FOYER_UPSTREAM_ALLOW), which it would otherwise refuse.
+// New returns a Client for apps. Addresses in allow (FOYER_UPSTREAM_ALLOW) are allowed although they are not public.
 func New(allow []netip.Prefix) *Client {
 	list := allowList{allow, "The url leads to an address that apps may not come from (%s). An operator can allow it with FOYER_UPSTREAM_ALLOW."}
 	return newClient(list, &http.Transport{DisableKeepAlives: true})
 }
 
-// NewForWebhooks is New for what webhooks are sent to (FOYER_WEBHOOK_ALLOW).
+// NewForWebhooks is New for webhooks (FOYER_WEBHOOK_ALLOW).
 func NewForWebhooks(allow []netip.Prefix) *Client {
 	list := allowList{allow, "The url leads to an address that webhooks are not sent to (%s). An operator can allow it with FOYER_WEBHOOK_ALLOW."}
 	return newClient(list, &http.Transport{IdleConnTimeout: keptFor, MaxIdleConnsPerHost: keptPerHost, MaxIdleConns: maxKept})
 }
 
-// newClient returns a client that dials through a check. The transport has no proxy, which would be
-// dialed in the host's place, without it.
+// newClient returns a client that checks each address it dials. The transport has no proxy: the client would dial the
+// proxy instead of the host, and could not check the host's address.
 func newClient(allow allowList, transport *http.Transport) *Client {
 	c := &Client{allow: allow, http: &http.Client{Transport: transport}}
 	c.http.CheckRedirect = c.checkRedirect
@@ -79,10 +76,9 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 	return c
 }
 
-// Do sends req and returns an answer of status 200 or 304; its body ends in a
-// fault after maxBytes. Every error of the host is a fault: Invalid on "url" for a
-// scheme or address that is refused or a body that is too large, else
-// UpstreamUnavailable. No error tells the url's path, query or credentials.
+// Do sends req and returns a response with status 200 or 304; reading more than maxBytes of its body fails with a fault.
+// Every error caused by the host is a fault: Invalid on "url" for a refused scheme or address or a body that is too
+// large, else UpstreamUnavailable. No error contains the url's path, query or credentials.
 func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	if err := c.Refused(req.URL); err != nil {
 		return nil, err
@@ -102,16 +98,15 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 
 // Classes of errors of Post.
 const (
-	ErrorAddress     = "address"     // a name that does not resolve, or an address that is refused
-	ErrorCertificate = "certificate" // which cannot be verified
+	ErrorAddress     = "address"     // a name that does not resolve, or a refused address
+	ErrorCertificate = "certificate" // a certificate that cannot be verified
 	ErrorTimeout     = "timeout"
 	ErrorConnection  = "connection"
-	ErrorInternal    = "internal" // of this machine
+	ErrorInternal    = "internal" // a failure of this machine
 )
 
-// Post sends a body with some headers, and returns the status of the answer, or a class of error.
-// It follows no redirect, and keeps nothing of the answer's body. The request may be sent twice, if a
-// connection breaks.
+// Post sends a body with some headers, and returns the status of the response, or a class of error. It follows no
+// redirects and discards the response's body. It may send the request twice if a connection breaks.
 func (c *Client) Post(ctx context.Context, to string, headers map[string]string, body []byte) (status int, class string) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: renew})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -121,13 +116,13 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
-	req.Header["Idempotency-Key"] = nil // not sent: net/http tries again on another connection if a kept one was closed
+	req.Header["Idempotency-Key"] = nil // not sent, but net/http retries on another connection if the kept one was closed
 	resp, err := c.http.Transport.RoundTrip(req)
 	if err != nil {
 		return 0, classOf(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer+1)) // to its end: otherwise the connection is not used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer+1)) // to the end: otherwise the connection is not reused
 	return resp.StatusCode, ""
 }
 
@@ -164,8 +159,8 @@ func checkAnswer(host string, resp *http.Response) error {
 	return nil
 }
 
-// Refused is the fault, on "url", of a url that is refused as it is written; what a name leads to
-// is found out when it is dialed.
+// Refused returns the fault, on "url", for a url that is refused as written; the addresses of a name are checked when it
+// is dialed.
 func (c *Client) Refused(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return fault.Field(fault.Invalid, "url", "The url must lead to http or https.")
@@ -173,7 +168,7 @@ func (c *Client) Refused(u *url.URL) error {
 	return c.allow.checkHost(u.Hostname())
 }
 
-// control runs after the name was resolved and before the connection is made.
+// control runs after a name is resolved and before the connection is made.
 func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	addr, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -185,15 +180,13 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// insideError says that a name leads to an address that is refused. Callers are told the
-// same as of a name that does not resolve: they could find out otherwise which names there
-// are inside the operator's network.
+// insideError says that a name resolves to a refused address. Callers get the same text as for a name that does not
+// resolve: otherwise they could find out which names exist inside the operator's network.
 type insideError struct{ error }
 
-// checkRedirect lets no secret travel to another origin, and Authorization only to its
-// own, unless another one leads there: net/http passes it on to subdomains and from
-// https to http, drops it where the host is spelled in another case, and names the url
-// it comes from, query included, in Referer.
+// checkRedirect sends no secret to another origin. It keeps Authorization only for the original origin, and only if no
+// other origin redirected there: net/http itself sends the header to subdomains and from https to http, drops it when the
+// spelling of the host changes case, and sends the previous url, query included, in Referer.
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)
@@ -212,22 +205,22 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Stayed reports whether a request goes to home and no other origin has redirected it
-// there: that one would otherwise choose what a secret opens.
+// Stayed reports whether a request goes to home without a redirect through another origin, which could otherwise choose
+// the url that gets a secret.
 func Stayed(req *http.Request, home *url.URL) bool {
 	for origin.Of(req.URL) == origin.Of(home) {
 		if req.Response == nil {
 			return true
 		}
-		req = req.Response.Request // which was redirected
+		req = req.Response.Request // the request that was redirected
 	}
 	return false
 }
 
 var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
 
-// explain turns what net/http reports, which holds the whole url, into an error that
-// quotes none of it: a fault, unless the failure is this machine's.
+// explain replaces an error of net/http, which contains the whole url, by one that contains no part of it: a fault,
+// unless this machine caused the failure.
 func explain(host string, err error) error {
 	_, inside := errors.AsType[insideError](err)
 	if f, ok := errors.AsType[*fault.Error](err); ok && !inside {
@@ -249,8 +242,7 @@ func explain(host string, err error) error {
 	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(err)}
 }
 
-// cause is what an operator wants to know of a failure, such as addresses that callers
-// are not told; nil if it might quote the url.
+// cause returns details for the operator, such as addresses that callers must not see; nil if they might contain the url.
 func cause(err error) error {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network
@@ -261,8 +253,8 @@ func cause(err error) error {
 	return nil
 }
 
-// lacksDescriptor reports whether too many files were open, here or on the whole machine.
-// A DNS error only quotes its cause.
+// lacksDescriptor reports whether too many files were open in this process or on the machine. A DNS error has its cause
+// only as text.
 func lacksDescriptor(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || ok && strings.Contains(dns.Err, syscall.EMFILE.Error())

@@ -9,8 +9,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// No host is to blame for what this process lacks. Not parallel: the limit and the
-// resolver are the process's.
+// No host is blamed when this process lacks a descriptor. Not parallel: the limit and the resolver belong to the process.
 func TestNoDescriptor(t *testing.T) {
 	net.DefaultResolver.PreferGo = true // like a release, which is built without cgo
 	defer func() { net.DefaultResolver.PreferGo = false }()

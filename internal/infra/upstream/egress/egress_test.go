@@ -20,7 +20,7 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// TestMain names a proxy in the environment, before net/http reads that for good.
+// TestMain names a proxy in the environment, before net/http reads it for good.
 func TestMain(m *testing.M) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "by the proxy") }))
 	for _, name := range []string{"HTTP_PROXY", "http_proxy"} {
@@ -59,7 +59,7 @@ func TestRefusedAddresses(t *testing.T) {
 	for _, host := range []string{
 		"localhost", "127.0.0.1", "127.1.2.3", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1",
 		"100.64.0.1", "169.254.169.254", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.9",
-		"100.100.100.200", "168.63.129.16", "192.0.0.192", // of clouds
+		"100.100.100.200", "168.63.129.16", "192.0.0.192", // used by clouds
 		"224.0.0.1", "240.0.0.1", "255.255.255.255", "192.88.99.1", "192.0.0.8",
 		"[::]", "[::1]", "[fe80::1]", "[fe80::1%25lo]", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]", "[ff02::1]",
 		"[::ffff:127.0.0.1]", "[::ffff:8.8.8.8]", "[::127.0.0.1]", "[64:ff9b::8.8.8.8]", "[64:ff9b::a00:1]",
@@ -73,7 +73,7 @@ func TestRefusedAddresses(t *testing.T) {
 	}
 }
 
-// A url is refused before anything is sent, also one whose host net/http spells otherwise.
+// Refused refuses a url before a request is sent, even if net/http spells its host differently.
 func TestRefusedUnsent(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
@@ -145,7 +145,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// Authorization goes to the origin that it was given for, and to no other.
+// Authorization goes only to the origin that it was given for.
 func TestRedirectsWithAuthorization(t *testing.T) {
 	t.Parallel()
 	shown := func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("Authorization")) }
@@ -230,7 +230,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// No host is asked by the proxy of the environment, which would be dialed in its place, without the check.
+// The client ignores the proxy of the environment: it would dial the proxy instead of the host, without the check.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	const url = "http://no.such.invalid/"
@@ -242,7 +242,7 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// A redirect is an answer, wherever it leads.
+// A redirect is a response like others, wherever it leads.
 func TestPostFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -256,8 +256,8 @@ func TestPostFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// What follows on a webhook's connection uses it again, whatever the answer says; one that its server
-// has closed meanwhile is no failure.
+// Later events of a webhook reuse its connection, whatever the responses were; a connection that the server has closed
+// meanwhile is no failure.
 func TestPostKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	var dialed atomic.Int64
@@ -295,7 +295,7 @@ func TestPostKeepsItsConnection(t *testing.T) {
 			post(path, 1)
 			post(path, 2)
 		}
-		if n := dialed.Load(); n > 10 { // a busy machine may be too slow for some
+		if n := dialed.Load(); n > 10 { // on a busy machine, some may come too late
 			t.Errorf("%s: %d connections for 30 events", path, n)
 		}
 		dialed.Store(0)

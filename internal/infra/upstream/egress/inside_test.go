@@ -8,8 +8,8 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// Whoever asks cannot tell a name that leads inside from one that does not exist; the
-// operator can, by the cause.
+// Callers cannot distinguish a name that resolves to an inside address from one that does not exist; the operator can, by
+// the cause.
 func TestNamesInside(t *testing.T) {
 	t.Parallel()
 	told := func(err error) *fault.Error {

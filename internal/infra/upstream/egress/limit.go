@@ -10,11 +10,11 @@ import (
 	"foyer/internal/base/limitedconn"
 )
 
-// errTooMuch is of a connection that brings in too much in ways a body's limit does not see: headers, interim answers,
-// one-byte chunks.
+// errTooMuch is the error when a connection receives too much that the body's limit does not count: headers, interim
+// responses, one-byte chunks.
 var errTooMuch = errors.New("the connection brought in more than it may")
 
-// renew lets a connection that is used again bring in as much as a new one.
+// renew lets a reused connection receive as much as a new one.
 func renew(used httptrace.GotConnInfo) {
 	conn := used.Conn
 	if over, ok := conn.(*tls.Conn); ok {

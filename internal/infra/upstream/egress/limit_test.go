@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What a kept connection has brought in for earlier events ends none of the later ones.
+// Bytes that a kept connection received for earlier events do not count for later ones.
 func TestPostsBringInMuch(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 60<<10)

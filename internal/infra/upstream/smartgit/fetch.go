@@ -5,15 +5,15 @@ import (
 	"io"
 )
 
-// The bands of a multiplexed answer.
+// The bands of a multiplexed response.
 const (
 	bandPack     = 1
 	bandProgress = 2
 	bandError    = 3
 )
 
-// readPack passes over the list of commits without parents and the "NAK" that
-// says that nothing is in common; then comes the pack.
+// readPack skips the list of commits without parents and the "NAK", which says that nothing is in common; the pack
+// follows.
 func readPack(p *packets, w io.Writer) error {
 	for {
 		line, _, err := p.line()
@@ -26,8 +26,7 @@ func readPack(p *packets, w io.Writer) error {
 	}
 }
 
-// readBands copies the pack's band to w, up to the flush that ends it; without
-// that the answer was cut off.
+// readBands copies the pack's band to w, up to the final flush; without a flush the response is incomplete.
 func readBands(p *packets, w io.Writer) error {
 	for {
 		payload, flush, err := p.next()

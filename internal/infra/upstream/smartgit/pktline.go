@@ -10,22 +10,20 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// maxPacket is the longest packet the protocol allows, its four digits of
-// length included.
+// maxPacket is the longest packet that the protocol allows, including the four digits of its length.
 const maxPacket = 65520
 
 var errStray = errors.New("it has something where something else belongs")
 
-// packets reads the framing of the protocol, pkt-line.
+// packets reads pkt-line, the framing of the protocol.
 type packets struct {
 	r       io.Reader
-	secret  bool // the host was told something secret, and may repeat it
-	refused bool // the host answered with an error in place of a list
+	secret  bool // the host got a secret, and may repeat it
+	refused bool // the host sent an error instead of a list
 	buf     [maxPacket]byte
 }
 
-// next returns the payload of one packet, valid until the next call, or that it
-// is a flush, which ends a list.
+// next returns the payload of one packet, valid until the next call, or reports a flush, which ends a list.
 func (p *packets) next() (payload []byte, flush bool, err error) {
 	head := p.buf[:4]
 	if _, err := io.ReadFull(p.r, head); err != nil {
@@ -45,8 +43,7 @@ func (p *packets) next() (payload []byte, flush bool, err error) {
 	return payload, false, nil
 }
 
-// line is next for a list of lines of text; more is false at its end. The host may
-// refuse in place of any line.
+// line is next for a list of text lines; more is false at its end. The host may send an error instead of any line.
 func (p *packets) line() (text string, more bool, err error) {
 	payload, flush, err := p.next()
 	if message, ok := bytes.CutPrefix(payload, []byte("ERR ")); ok {
@@ -62,7 +59,7 @@ type body struct{ bytes.Buffer }
 func (b *body) line(text string) { fmt.Fprintf(b, "%04x%s\n", len(text)+len("0000\n"), text) }
 func (b *body) flush()           { b.WriteString("0000") }
 
-// broken makes a fault of whatever went wrong while reading an answer.
+// broken makes a fault of an error in reading a response.
 func broken(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
@@ -70,8 +67,7 @@ func broken(err error) error {
 	return fault.New(fault.UpstreamUnavailable, "The git host's answer is broken: %v.", err)
 }
 
-// refusal is the fault for an error that the host put into words. Everything else
-// about an answer is said in our own.
+// refusal returns the fault for an error message from the host. All other faults have our own words.
 func (p *packets) refusal(message []byte) error {
 	if p.secret {
 		return fault.New(fault.UpstreamUnavailable, "The git host refused.")

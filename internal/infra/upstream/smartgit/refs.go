@@ -8,18 +8,18 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// maxTags bounds how many tags of one repository are kept, besides HEAD.
+// maxTags limits how many tags of one repository are kept, besides HEAD.
 const maxTags = 50_000
 
 // Ref is HEAD or a tag.
 type Ref struct {
 	Name   string // "HEAD" or "refs/tags/..."
-	Object string // what it points at: 40 hex digits
-	Commit string // the same; for an annotated tag, the commit it is about
+	Object string // the object it points to: 40 hex digits
+	Commit string // the same; for an annotated tag, the tagged commit
 }
 
-// readAdvertisement reads a host's answer to info/refs: "OID NAME" lines, of
-// which the first also has the capabilities, behind a NUL.
+// readAdvertisement reads a host's response to info/refs: lines of the form "OID NAME". The first line also has the
+// capabilities, after a NUL.
 func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error) {
 	service, _, err := p.line()
 	if err != nil {
@@ -28,7 +28,7 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 	if service != "# service=git-upload-pack" {
 		return nil, nil, broken(errStray)
 	}
-	if _, _, err := p.next(); err != nil { // a flush
+	if _, _, err := p.next(); err != nil { // skips a flush
 		return nil, nil, err
 	}
 	for first := true; ; first = false {
@@ -53,8 +53,7 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 	}
 }
 
-// addRef adds what a line says to refs. The commit of an annotated tag follows
-// the tag as a ref of its own, "NAME^{}".
+// addRef adds the ref of a line to refs. For an annotated tag, another line follows with the commit: "NAME^{}".
 func addRef(refs []Ref, line string) ([]Ref, error) {
 	oid, name, _ := strings.Cut(line, " ")
 	if !isOID(oid) {

@@ -1,8 +1,6 @@
-// Package smartgit is the reading half of git's smart HTTP protocol: what a
-// host has, and one commit of it without its history. It speaks version 0, which
-// every host knows and which lists the refs in a single request; version 2 takes
-// two and gains only where there are more refs than an app has. It knows nothing
-// of what is in a pack.
+// Package smartgit implements the reading half of git's smart HTTP protocol: the refs of a host, and one commit without
+// its history. It speaks version 0, which every host knows and which lists the refs in a single request; version 2 takes
+// two requests and pays off only with more refs than an app has. It does not know the content of packs.
 package smartgit
 
 import (
@@ -28,23 +26,23 @@ const (
 	agent = "foyer"
 )
 
-// Remote is a repository and what it takes to get in.
+// Remote is a repository and the credentials for it.
 type Remote struct {
-	URL                *url.URL // its query goes along with every request
+	URL                *url.URL // its query is part of every request
 	Username, Password string   // basic authentication, if either is set
 }
 
-// secret reports whether the remote has anything that answers must not show.
+// secret reports whether the remote has anything secret that responses must not show.
 func (r Remote) secret() bool { return r.Username+r.Password+r.URL.RawQuery != "" }
 
 // Session is an opened repository.
 type Session struct {
-	Refs []Ref // HEAD and the tags, as the host lists them
+	Refs []Ref // HEAD and the tags, in the host's order
 
 	client       *egress.Client
 	remote       Remote
-	base         *url.URL // where the repository is, after redirects
-	trusted      bool     // no other origin has led there
+	base         *url.URL // the url of the repository, after redirects
+	trusted      bool     // whether no other origin redirected to base
 	capabilities []string
 }
 
@@ -74,9 +72,8 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	return s, nil
 }
 
-// Fetch writes to w the pack of the objects that object (of one of the Refs)
-// needs, without history. Hosts that can are asked to leave out blobs of
-// tooBig bytes and more.
+// Fetch writes to w the pack with the objects that object (of one of the Refs) needs, without history. It asks hosts that
+// support filters to omit blobs of tooBig bytes and more.
 func (s *Session) Fetch(ctx context.Context, object string, tooBig int, w io.Writer) error {
 	for _, needed := range []string{"shallow", "side-band-64k"} {
 		if !slices.Contains(s.capabilities, needed) {
@@ -88,13 +85,13 @@ func (s *Session) Fetch(ctx context.Context, object string, tooBig int, w io.Wri
 		filter = fmt.Sprintf("blob:limit=%d", tooBig)
 	}
 	refused, err := s.fetch(ctx, object, filter, w)
-	if refused && filter != "" { // a host may know filters and not allow this one
+	if refused && filter != "" { // some hosts know filters and do not allow this one
 		_, err = s.fetch(ctx, object, "", w)
 	}
 	return err
 }
 
-// fetch also tells whether the host refused before it sent any of the pack.
+// fetch also reports whether the host refused before it sent any part of the pack.
 func (s *Session) fetch(ctx context.Context, object, filter string, w io.Writer) (refused bool, err error) {
 	req, err := s.request(ctx, http.MethodPost, "/git-upload-pack", s.ask(object, filter))
 	if err != nil {
@@ -116,8 +113,8 @@ func (s *Session) packets(resp *http.Response) *packets {
 	return &packets{r: resp.Body, secret: s.remote.secret()}
 }
 
-// ask is the body that asks for one commit. Some hosts insist on
-// multi_ack_detailed, though there is nothing in common to acknowledge.
+// ask returns the request body for one commit. Some hosts require multi_ack_detailed, although there are no common
+// commits to acknowledge.
 func (s *Session) ask(object, filter string) io.Reader {
 	capabilities := []string{"shallow", "side-band-64k", "agent=" + agent}
 	for _, optional := range []string{"ofs-delta", "no-progress", "multi_ack_detailed"} {
@@ -139,9 +136,8 @@ func (s *Session) ask(object, filter string) io.Reader {
 	return &b.Buffer
 }
 
-// request makes one request of the protocol. What is secret goes only to the host that
-// it was given for: not to one that this host redirects to, nor to a path that such
-// another host redirects back to.
+// request makes one request of the protocol. It sends the secret only to the host that the secret was given for: not to a
+// host that this one redirects to, nor to a path that another host redirects back to.
 func (s *Session) request(ctx context.Context, method, path string, content io.Reader) (*http.Request, error) {
 	u := s.base.JoinPath(path)
 	query := []string{}
@@ -156,7 +152,7 @@ func (s *Session) request(ctx context.Context, method, path string, content io.R
 	if err != nil {
 		return nil, fault.Field(fault.Invalid, "url", "This is not a usable url.")
 	}
-	req.Header.Set("User-Agent", "git/"+agent) // some hosts answer only git at this address
+	req.Header.Set("User-Agent", "git/"+agent) // some hosts respond only to git at this url
 	if s.trusted && (s.remote.Username != "" || s.remote.Password != "") {
 		req.SetBasicAuth(s.remote.Username, s.remote.Password)
 	}

@@ -14,20 +14,18 @@ import (
 	"foyer/internal/infra/bundle"
 )
 
-// What an app may consist of. Files that are not taken do not count.
+// Limits of an app. Files that are not taken do not count.
 const (
 	MaxFiles          = 400
 	MaxFileBytes      = 1 << 20
 	MaxTotalBytes     = 10 << 20
 	MaxPathCharacters = 200
 
-	// maxEntries bounds the walk: a few trees that name each other's children
-	// can stand for more folders than there are atoms.
+	// maxEntries limits the walk: a few trees that contain each other can stand for more folders than there are atoms.
 	maxEntries = 100_000
 )
 
-// FileName reports whether a name can be that of an app's file. Git itself refuses to
-// make most of those that cannot.
+// FileName reports whether an app's file can have a name. Git itself refuses to create most of the others.
 func FileName(name string) bool {
 	return name != "." && !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") &&
 		name == path.Clean(name) && !strings.Contains(name, `\`) &&
@@ -39,7 +37,7 @@ var (
 	binaryExtensions = []string{".png", ".jpg", ".gif", ".webp", ".woff2"}
 )
 
-// IsBinary reports whether an app's file of this name can be other than text.
+// IsBinary reports whether an app's file with this name may be other than text.
 func IsBinary(name string) bool { return slices.Contains(binaryExtensions, path.Ext(name)) }
 
 // IsText reports whether the content of a file is text.
@@ -47,13 +45,12 @@ func IsText(content string) bool {
 	return utf8.ValidString(content) && !strings.Contains(content, "\x00")
 }
 
-// collector takes files out of a tree: those of the top folder and everything
-// below some others.
+// collector takes files from a tree: those of the top folder, and everything below some other folders.
 type collector struct {
 	objects *objects
-	folders []string // src, dist and that of plugin.json's main
-	needed  []string // the files whose absence says something: without its site.ts, an app would lose the bundle that it has
-	site    string   // what the bundle is made of, if plugin.json names a main
+	folders []string // src, dist and the folder of plugin.json's main
+	needed  []string // files that must not be skipped: without its site.ts, an app would lose its present bundle
+	site    string   // the source of the bundle, if plugin.json names a main
 	files   map[string]string
 	bytes   int
 	entries int
@@ -76,15 +73,14 @@ func (c *collector) folder(entries []entry, prefix string) error {
 	return nil
 }
 
-// entry takes a file or descends into a folder; it passes over symbolic links and
-// submodules, unless an app would miss them.
+// entry takes a file or descends into a folder; it skips symbolic links and submodules, unless the app needs them.
 func (c *collector) entry(e entry, name string) error {
 	below := func(other string) bool { return strings.HasPrefix(other, name+"/") }
 	file := e.isFile()
 	switch {
 	case file && (slices.Contains(textExtensions, path.Ext(name)) || IsBinary(name)):
 		if dir := path.Dir(name); dir != "." && !c.isWithin(dir) {
-			return nil // on the way to a folder that is taken
+			return nil // only on the path to a folder that is taken
 		}
 		return c.file(e.hash, name)
 	case !file && slices.Contains(c.needed, name):
@@ -104,13 +100,13 @@ func (c *collector) entry(e entry, name string) error {
 	return nil
 }
 
-// isWithin reports whether a folder is one that is taken, or below one.
+// isWithin reports whether a folder is, or is below, one that is taken.
 func (c *collector) isWithin(name string) bool {
 	return slices.ContainsFunc(c.folders, func(folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") })
 }
 
-// learn reads from plugin.json which files are needed, and which folders are taken. What is
-// wrong with it is said when it is taken.
+// learn reads from plugin.json which files are needed and which folders are taken. Errors in plugin.json are reported
+// when it is installed.
 func (c *collector) learn(top []entry) {
 	c.folders, c.needed = []string{"src", "dist"}, append(bundle.Entries(""), "plugin.json")
 	at := slices.IndexFunc(top, func(e entry) bool { return e.name == "plugin.json" && !e.isDir() })
@@ -137,7 +133,7 @@ func (c *collector) learn(top []entry) {
 func (c *collector) file(hash plumbing.Hash, name string) error {
 	content, err := c.content(hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		// The host was asked to leave out what is larger, see smartgit.Fetch.
+		// The host was asked to omit larger files, see smartgit.Fetch.
 		return tooLarge(name)
 	}
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
-// maxUnpackedBytes bounds all objects of a pack together. A single object can
-// exceed it before it is counted; the child's memory limit is for that one.
+// maxUnpackedBytes limits the total size of a pack's objects. A single object can exceed it before it is counted; the
+// child's memory limit handles that.
 const maxUnpackedBytes = 128 << 20
 
-// objects are those of a pack, in memory. The reader of packs stores them, and looks up those
-// of which others are deltas; it calls no other method.
+// objects holds the objects of a pack in memory. The pack reader stores them and looks up the bases of deltas; it calls
+// no other method.
 type objects struct {
 	storer.EncodedObjectStorer
 	byHash map[plumbing.Hash]plumbing.EncodedObject
@@ -56,7 +56,7 @@ func (o *objects) content(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte,
 	return io.ReadAll(r)
 }
 
-// top is the hash of the tree of a commit.
+// top returns the hash of a commit's tree.
 func (o *objects) top(commit plumbing.Hash) (plumbing.Hash, error) {
 	text, err := o.content(plumbing.CommitObject, commit)
 	if err != nil {
@@ -88,7 +88,7 @@ func (e entry) isDir() bool  { return e.mode&modeType == modeDir }
 
 var errTree = errors.New("a tree is malformed")
 
-// tree reads a tree, whose entries follow each other as "MODE NAME", a zero byte and the hash.
+// tree reads a tree: each entry is "MODE NAME", a zero byte and the hash.
 func (o *objects) tree(hash plumbing.Hash) (entries []entry, err error) {
 	rest, err := o.content(plumbing.TreeObject, hash)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// with is the objects of one, and its hash.
+// with returns objects with one object, and its hash.
 func with(kind plumbing.ObjectType, content []byte) (*objects, plumbing.Hash) {
 	o := &objects{byHash: map[plumbing.Hash]plumbing.EncodedObject{}, left: maxUnpackedBytes}
 	object := &plumbing.MemoryObject{}
@@ -19,7 +19,7 @@ func with(kind plumbing.ObjectType, content []byte) (*objects, plumbing.Hash) {
 	return o, hash
 }
 
-// What a tree is read as is what it says, byte for byte.
+// A tree is read exactly as written, byte for byte.
 func FuzzTree(f *testing.F) {
 	hash := strings.Repeat("h", 20)
 	for _, tree := range []string{
@@ -37,7 +37,7 @@ func FuzzTree(f *testing.F) {
 		rest := tree
 		for _, e := range entries {
 			end := fmt.Sprintf("%o %s\x00%s", e.mode, e.name, e.hash[:])
-			rest = bytes.TrimLeft(rest, "0") // git has written some modes with zeros before them
+			rest = bytes.TrimLeft(rest, "0") // git has written some modes with leading zeros
 			if e.mode == 0 {
 				end = end[1:]
 			}

@@ -1,6 +1,5 @@
-// Package unpack reads the files of one commit out of a git pack. It runs only in
-// the limited child process: what a pack unpacks to is up to whoever made it, and
-// the library that reads it sets no bound.
+// Package unpack reads the files of one commit from a git pack. It runs only in the limited child process: the author of
+// a pack decides how large it unpacks, and the library that reads it has no limit.
 package unpack
 
 import (
@@ -15,17 +14,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// Answer is what Run writes: the files, or why there are none. It travels as gob,
-// in which hostile text does not grow.
+// Answer is the output of Run: the files, or the reason why there are none. It is sent as gob, because hostile text does
+// not grow in it.
 type Answer struct {
 	Files    map[string]string // content by path
-	NoCommit bool              // what was asked for is not a commit
-	Refused  string            // what about the repository's content is not accepted
+	NoCommit bool              // the requested object is not a commit
+	Refused  string            // why foyer does not accept the repository's content
 	Broken   string            // why the pack cannot be read
 }
 
-// Run reads a line with a commit's name and then the pack that holds it, and
-// writes an Answer. Its errors are those of reading and writing.
+// Run reads a line with a commit's name and then the pack that contains it, and writes an Answer. It returns only errors
+// of reading and writing.
 func Run(in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	commit, err := r.ReadString('\n')
@@ -51,7 +50,7 @@ func Run(in io.Reader, out io.Writer) error {
 
 var errNoCommit = errors.New("this is no commit")
 
-// refusal is an error to be told to whoever asked for the app.
+// refusal is an error that is shown to the person who wants to install the app.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -40,11 +40,11 @@ func (r *Repo) AnnotatedTag(tb testing.TB, name, commit string) {
 	r.Git(tb, "", "tag", "--force", "--annotate", "--message=Release "+name, name, commit)
 }
 
-// Entry is an entry of a tree; unlike Commit, CommitTree takes what git refuses.
+// Entry is an entry of a tree; unlike Commit, CommitTree accepts entries that git refuses.
 type Entry struct {
 	Mode   string // 100644, 100755, 120000 (symbolic link), 160000 (submodule), 40000 (folder)
 	Name   string
-	Object string // of Blob, Tree or, for a submodule, of any commit
+	Object string // from Blob or Tree; for a submodule, any commit
 }
 
 // Blob stores a file's content and returns its name.
@@ -53,7 +53,7 @@ func (r *Repo) Blob(tb testing.TB, content string) string {
 	return r.Git(tb, content, "hash-object", "-w", "--stdin")
 }
 
-// Tree stores a folder with the entries as they are, and returns its name.
+// Tree stores a folder with exactly these entries, and returns its name.
 func (r *Repo) Tree(tb testing.TB, entries ...Entry) string {
 	tb.Helper()
 	var raw strings.Builder
@@ -67,8 +67,7 @@ func (r *Repo) Tree(tb testing.TB, entries ...Entry) string {
 	return r.Git(tb, raw.String(), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
 }
 
-// CommitTree makes the tree a commit, which becomes the default branch's head,
-// and returns its name.
+// CommitTree commits the tree as the default branch's head, and returns the commit's name.
 func (r *Repo) CommitTree(tb testing.TB, tree string) string {
 	tb.Helper()
 	commit := r.Git(tb, "", "commit-tree", "-m", "crafted", tree)

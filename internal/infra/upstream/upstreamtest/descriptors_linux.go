@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// WithoutDescriptors calls fn while this process can open no file or socket. The limit is
-// the process's: a test that calls it must not be parallel.
+// WithoutDescriptors calls fn while this process can open no file or socket. The limit applies to the whole process:
+// tests that call it must not be parallel.
 func WithoutDescriptors(t *testing.T, fn func()) {
 	t.Helper()
 	var limit syscall.Rlimit

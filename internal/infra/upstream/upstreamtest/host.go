@@ -1,5 +1,5 @@
-// Package upstreamtest is a git host for tests: the real git http-backend on
-// loopback, over repositories that the test makes with the git program.
+// Package upstreamtest is a git host for tests: the real git http-backend on loopback, for repositories that a test makes
+// with the git program.
 package upstreamtest
 
 import (
@@ -23,15 +23,15 @@ type Host struct {
 	intercept atomic.Pointer[Interceptor]
 }
 
-// Interceptor may answer a request in the host's place; it says whether it did.
+// Interceptor may respond to a request instead of the host; it reports whether it did.
 type Interceptor func(w http.ResponseWriter, r *http.Request) bool
 
-// Allow is what FOYER_UPSTREAM_ALLOW must name for a Host to be reached.
+// Allow returns the value of FOYER_UPSTREAM_ALLOW that lets foyer reach a Host.
 func Allow() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// NewHost starts a host without repositories; the test's end stops it.
+// NewHost starts a host without repositories and stops it at the end of the test.
 func NewHost(tb testing.TB) *Host {
 	tb.Helper()
 	git, err := exec.LookPath("git")
@@ -58,10 +58,10 @@ func NewHost(tb testing.TB) *Host {
 	return h
 }
 
-// Requests is how many HTTP requests the host has got so far.
+// Requests returns how many HTTP requests the host has received.
 func (h *Host) Requests() int { return int(h.requests.Load()) }
 
-// Intercept has f look at every request from now on; nil ends that.
+// Intercept makes f handle every request first from now on; nil ends that.
 func (h *Host) Intercept(f Interceptor) {
 	if f == nil {
 		h.intercept.Store(nil)
@@ -70,7 +70,7 @@ func (h *Host) Intercept(f Interceptor) {
 	h.intercept.Store(&f)
 }
 
-// Fail has the host answer every request with a status from now on.
+// Fail makes the host respond to every request with a status from now on.
 func (h *Host) Fail(status int) {
 	h.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.WriteHeader(status)
@@ -87,7 +87,7 @@ func (h *Host) Repo(tb testing.TB, name string) *Repo {
 	return r
 }
 
-// environment is all that git sees of its surroundings.
+// environment returns all environment variables of git.
 func environment() []string {
 	return []string{
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent",
