@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// addition is a statement that adds numbers to a row.
+// addition is a statement that adds numbers to the counts in a row.
 type addition struct {
 	query string
-	row   []any   // its first arguments: which row
-	n     []int64 // the others: how much
+	row   []any   // its first arguments, which identify the row
+	n     []int64 // its other arguments, the numbers to add
 }
 
-// Add runs a statement that adds numbers to a row of counts: its first arguments
-// say which row, the others how much. It is run at the commit, which returns its error:
-// nothing in the transaction may depend on the row. Transactions that share a commit
-// mostly count in the same few rows: their additions to one row are added up first.
+// Add runs a statement that adds numbers to the counts in a row: its first arguments identify the row, the others are the
+// numbers. The statement runs at the commit, which returns its error: nothing in the transaction may depend on the row.
+// Transactions that share a commit mostly count in the same few rows: their additions to one row are summed first.
 func Add(t *Tx, query string, row []any, n ...int64) {
 	t.db.statements.Add(1)
 	t.add(addition{query, row, n})
@@ -30,14 +29,14 @@ func (a addition) args() []any {
 	return args
 }
 
-// compare puts rows into some order, the same on all servers.
+// compare sorts rows in a fixed order, the same on all servers.
 func (a addition) compare(b addition) int {
 	return cmp.Or(cmp.Compare(a.query, b.query), cmp.Compare(fmt.Sprint(a.row...), fmt.Sprint(b.row...)))
 }
 
 func (a addition) sameRow(b addition) bool { return a.query == b.query && slices.Equal(a.row, b.row) }
 
-// sum makes the additions to each row a single one, in the same slice.
+// sum merges the additions to each row into one, in the same slice.
 func sum(additions []addition) []addition {
 	sums := additions[:0]
 	for _, a := range additions {

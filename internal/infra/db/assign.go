@@ -24,8 +24,8 @@ func scanRow(row *sqlite.Stmt, dest []any) error {
 	return nil
 }
 
-// assign gives a field the value of a column. Fields are texts, whole numbers,
-// booleans, times, and types of those kinds; others bring their own Scan.
+// assign sets a field to the value of a column. Fields are texts, whole numbers, booleans, times, and types based on
+// these; other types have their own Scan.
 func assign(dest any, row *sqlite.Stmt, column int) error {
 	kind := row.Kind(column)
 	switch d := dest.(type) {
@@ -76,7 +76,7 @@ func assignText(dest any, row *sqlite.Stmt, column int) bool {
 	}
 }
 
-// assignInt turns a number into what it stands for, see sqliteValue.
+// assignInt converts a number from the database, see sqliteValue.
 func assignInt(dest any, n int64) bool {
 	switch d := dest.(type) {
 	case *int64:

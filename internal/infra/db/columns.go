@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Arg adds values to the arguments of a query that is put together, and returns their
-// placeholders: $3, or $3, $4 for two.
+// Arg adds values to the arguments of a query that is built in parts, and returns their placeholders: $3, or $3, $4 for
+// two.
 func Arg[T any](args *[]any, values ...T) string {
 	placeholders := make([]string, len(values))
 	for i, v := range values {
@@ -20,8 +20,8 @@ func Arg[T any](args *[]any, values ...T) string {
 	return strings.Join(placeholders, ", ")
 }
 
-// Null stores *v as NULL when it is empty or zero, and scans it back: a text for JSON columns,
-// an optional reference, or a time.
+// Null stores *v as NULL if it is empty or zero, and scans it back: a text for JSON columns, an optional reference, or a
+// time.
 func Null[T string | int64 | time.Time](v *T) nullable[T] { return nullable[T]{v} }
 
 type nullable[T string | int64 | time.Time] struct{ v *T }

@@ -15,9 +15,9 @@ import (
 type conn struct {
 	*sqlite.Conn
 	values    []sqlite.Value // reused
-	additions []addition     // put off until the commit
-	failed    error          // the first error of a statement of the transaction under way
-	reads     bool           // it only reads, for one caller at a time: their context may end it
+	additions []addition     // run at the commit
+	failed    error          // the first error of a statement of the running transaction
+	reads     bool           // used only for reading, by one caller at a time, whose context may end it
 }
 
 // start prepares a statement and binds its arguments.
@@ -35,7 +35,7 @@ func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
 		c.values = append(c.values, v)
 	}
 	err = s.Bind(c.values)
-	clear(c.values) // or texts would stay in memory
+	clear(c.values) // otherwise texts would stay in memory
 	return s, err
 }
 
@@ -87,7 +87,7 @@ func (c *conn) changed(_ context.Context, query string, args []any) (int64, erro
 	return c.Changes(), nil
 }
 
-// insert does without RETURNING, for which SQLite builds a table and a journal.
+// insert avoids RETURNING, for which SQLite builds a table and a journal.
 func (c *conn) insert(_ context.Context, query string, args []any) (int64, error) {
 	if err := c.run(query, args...); err != nil {
 		return 0, err
@@ -99,8 +99,8 @@ func (c *conn) add(a addition) { c.additions = append(c.additions, a) }
 
 func (c *conn) lock(string) {} // a transaction has the database to itself
 
-// sqliteValue turns an argument into what SQLite stores: a time is a number of
-// microseconds, a boolean 0 or 1.
+// sqliteValue converts an argument to the form that SQLite stores: a time as a number of microseconds, a boolean as 0 or
+// 1.
 func sqliteValue(arg any) (sqlite.Value, error) {
 	switch v := arg.(type) {
 	case nil:

@@ -18,25 +18,23 @@ const (
 	minPostgresConns = otherConns + 1
 	maxPostgresConns = 20
 	maxPostgresIdle  = 5 * time.Minute
-	// otherConns are connections that InTx never takes, so that other queries need not
-	// wait behind transactions that wait for locks.
+	// otherConns is how many connections InTx never takes, so that other queries do not wait behind transactions that
+	// wait for locks.
 	otherConns = 4
 
-	// postgresSilence is how long a host may be silent when a connection is made, tried
-	// or closed, before it counts as lost.
+	// postgresSilence is how long a host may not respond while a connection is opened, tried or closed, before it counts
+	// as lost.
 	postgresSilence = 5 * time.Second
-	// maxAnswer is how long a query may take, or a transaction once it has a connection:
-	// TCP by itself waits a quarter of an hour for a host that has vanished.
+	// maxAnswer is the timeout of a query, and of a transaction once it has a connection: TCP itself waits a quarter of
+	// an hour for a host that has vanished.
 	maxAnswer = 30 * time.Second
-	// maxMigration is maxAnswer while the schema is brought up to date, which may change
-	// all rows.
+	// maxMigration replaces maxAnswer while the schema is migrated, which may change all rows.
 	maxMigration = 24 * time.Hour
 )
 
-// postgresSession is what foyer relies on, whatever the role, the database or the url say.
-// A transaction that is idle for 10 seconds belongs to a server that is frozen or cut off,
-// and would hold its locks; one that waits as long for a lock, such as that of somebody at
-// a prompt, would hold a connection.
+// postgresSession sets what foyer relies on, regardless of the role, the database or the url. A transaction that is idle
+// for 10 seconds belongs to a server that is frozen or cut off, and would hold its locks. A transaction that waits as
+// long for a lock, for example of a person at a prompt, would hold a connection.
 const postgresSession = `
 	SET client_encoding = 'UTF8';
 	SET default_transaction_isolation = 'read committed';
@@ -46,11 +44,11 @@ const postgresSession = `
 // postgresDB is a database on a server.
 type postgresDB struct {
 	pool     *pgxpool.Pool
-	patience time.Duration // maxMigration at first, then maxAnswer
+	patience time.Duration // maxMigration first, then maxAnswer
 	slots    *slots
 }
 
-// openPostgres connects to a server; pgx keeps statements prepared by itself.
+// openPostgres connects to a server; pgx itself keeps statements prepared.
 func openPostgres(ctx context.Context, address string) (*postgresDB, error) {
 	c, err := postgresConfig(address)
 	if err != nil {
@@ -79,13 +77,13 @@ func openPostgres(ctx context.Context, address string) (*postgresDB, error) {
 var errShared = errors.New("a pooler in between shares one session among clients, whose settings and locks would mix: " +
 	"foyer needs sessions of its own (PgBouncer: pool_mode = session)")
 
-// checkPooler refuses a pooler that gives two connections the same session. It does so again
-// and again only while nobody else uses it, so it is tried a few times.
+// checkPooler refuses a pooler that gives two connections the same session. Such a pooler does so every time only if
+// nobody else uses it, so checkPooler tries a few times.
 func (p *postgresDB) checkPooler(ctx context.Context, conn *pgxpool.Conn) error {
 	const tries = 3
 	other, err := p.pool.Acquire(ctx)
 	if isCrowded(err) {
-		return nil // no pooler says that while it shares
+		return nil // a pooler that shares sessions does not run out of connections
 	}
 	if err != nil {
 		return err
@@ -107,7 +105,7 @@ func (p *postgresDB) checkPooler(ctx context.Context, conn *pgxpool.Conn) error 
 	return nil
 }
 
-// sessionOf asks without a prepared statement, of which such a pooler may know nothing.
+// sessionOf uses no prepared statement, because such a pooler may not know it.
 func sessionOf(ctx context.Context, conn *pgxpool.Conn) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, postgresSilence)
 	defer cancel()
@@ -118,13 +116,13 @@ func sessionOf(ctx context.Context, conn *pgxpool.Conn) (string, error) {
 	return string(results[0].Rows[0][0]), nil
 }
 
-// CheckURL finds what is wrong with the url of a database on a server.
+// CheckURL returns what is wrong with the url of a database on a server.
 func CheckURL(address string) error {
 	_, err := postgresConfig(address)
 	return err
 }
 
-// postgresConfig reads the url of a database. Its errors never hold a password.
+// postgresConfig parses the url of a database. Its errors never contain a password.
 func postgresConfig(address string) (*pgxpool.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -132,7 +130,7 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 	}
 	c, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		_, what, _ := strings.Cut(err.Error(), "`: ") // before that it shows the url
+		_, what, _ := strings.Cut(err.Error(), "`: ") // the part before shows the url
 		return nil, fmt.Errorf("the url of the database: %s", what)
 	}
 	if !u.Query().Has("pool_max_conns") {
@@ -142,10 +140,10 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 		return nil, fmt.Errorf("the url of the database: pool_max_conns must be from %d to %d", minPostgresConns, maxPostgresConns)
 	}
 	c.MaxConnIdleTime, c.PingTimeout = maxPostgresIdle, postgresSilence
-	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
+	if c.ConnConfig.ConnectTimeout == 0 { // not set in the url
 		c.ConnConfig.ConnectTimeout = postgresSilence
 	}
-	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; a standby will not do, one that is read-only for a time will
+	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; refuse a standby, but not a server that is temporarily read-only
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	c.ConnConfig.OnPgError = leaveReadOnly(c.ConnConfig.OnPgError)
@@ -153,8 +151,7 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 	return c, nil
 }
 
-// leaveReadOnly gives up a connection to a server that has become a standby: another host
-// may have taken its place.
+// leaveReadOnly closes a connection to a server that has become a standby: another host may have taken its place.
 func leaveReadOnly(otherwise pgconn.PgErrorHandler) (keep pgconn.PgErrorHandler) {
 	return func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		return err.Code != readOnlyTransaction && otherwise(conn, err)
@@ -163,11 +160,11 @@ func leaveReadOnly(otherwise pgconn.PgErrorHandler) (keep pgconn.PgErrorHandler)
 
 func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	switch encoding := conn.PgConn().ParameterStatus("server_encoding"); encoding {
-	case "UTF8", "": // a pooler may not tell
+	case "UTF8", "": // a pooler may not report it
 	default:
 		return fmt.Errorf("the encoding of the database is %s: it must be UTF8", encoding)
 	}
-	// As on SQLite, times come back in UTC, whatever the machine's time zone is.
+	// As on SQLite, times are returned in UTC, regardless of the machine's time zone.
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
@@ -177,8 +174,8 @@ func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// close ends the connections in order, if the server answers: the pool would wait 15 seconds
-// for each connection to one that does not.
+// close ends the connections properly, if the server responds: for a server that does not, the pool would wait 15 seconds
+// for each connection.
 func (p *postgresDB) close() {
 	closed := make(chan struct{})
 	go func() {

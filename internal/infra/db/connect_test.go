@@ -15,8 +15,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// administer runs statements in a database, as somebody else than foyer. $name is the
-// name of the database.
+// administer runs statements in a database without foyer. $name is replaced by the name of the database.
 func administer(t *testing.T, address string, statements ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // for cleanups
@@ -32,7 +31,7 @@ func administer(t *testing.T, address string, statements ...string) {
 	}
 }
 
-// conns is an address with that many connections at most.
+// conns returns an address that limits the number of connections.
 func conns(t *testing.T, address, most string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -45,7 +44,7 @@ func conns(t *testing.T, address, most string) string {
 	return u.String()
 }
 
-// What an administrator has set for others does not change what foyer does.
+// An administrator's settings for others do not affect foyer.
 func TestSettingsOfTheSession(t *testing.T) {
 	t.Parallel()
 	address := dbtest.Empty(t)
@@ -77,7 +76,7 @@ func TestSettingsOfTheSession(t *testing.T) {
 	}
 }
 
-// A database that would not do is refused at the start, with the reason.
+// Opening an unsuitable database fails with the reason.
 func TestRefusedDatabases(t *testing.T) {
 	t.Parallel()
 	address := dbtest.Postgres(t)
@@ -115,7 +114,7 @@ func TestRefusedDatabases(t *testing.T) {
 	}
 }
 
-// A server that takes no changes for a time, since its disk is full, is read meanwhile.
+// A server that is temporarily read-only, for example because its disk is full, still serves reads.
 func TestReadOnlyServer(t *testing.T) {
 	t.Parallel()
 	address := dbtest.Postgres(t)
@@ -131,14 +130,13 @@ func TestReadOnlyServer(t *testing.T) {
 		}
 	}
 	administer(t, address, `SET default_transaction_read_only = off`, `ALTER DATABASE $name RESET default_transaction_read_only`)
-	wantUnavailable(t, change(), "read-only") // on a connection from before that
+	wantUnavailable(t, change(), "read-only") // on a connection from before the change
 	if err := change(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Who changes the schema may be another than who uses it, with the rights that
-// docs/operating.md grants.
+// One role may change the schema, and another use it, with the rights that docs/operating.md grants.
 func TestRoleThatMayNotCreate(t *testing.T) {
 	t.Parallel()
 	address := dbtest.Postgres(t)
@@ -180,7 +178,7 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 	}
 }
 
-// A role that may not change the schema, of an empty database or after an upgrade, is told who may.
+// If a role may not change the schema of an empty database or after an upgrade, the error says which role may.
 func TestRoleThatMayNotMigrate(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(address string){
@@ -206,11 +204,11 @@ func TestRoleThatMayNotMigrate(t *testing.T) {
 	}
 }
 
-// A server that takes no more changes is left, for a host that does.
+// Connections to a server that becomes read-only are closed, so that another host can be used.
 func TestServerThatBecomesAStandby(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))
-	exec(t, d, `SET default_transaction_read_only = on`) // on one connection
+	exec(t, d, `SET default_transaction_read_only = on`) // only on one connection
 	var errs []error
 	for range 3 {
 		errs = append(errs, d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {

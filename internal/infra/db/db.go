@@ -1,5 +1,5 @@
-// Package db opens either SQL engine and hides what little differs between
-// them. Every query in foyer is written once, with $1 placeholders.
+// Package db opens either SQL engine and hides their few differences. Every query in foyer is written once, with $1
+// placeholders.
 package db
 
 import (
@@ -14,17 +14,16 @@ import (
 	"foyer/internal/base/inflight"
 )
 
-// Querier runs queries: a DB on any connection, a Tx inside its transaction, a View at
-// its moment.
+// Querier runs queries: a DB on any connection, a Tx inside its transaction, a View in its snapshot.
 type Querier interface {
-	// query calls row for each row, with what scans it.
+	// query calls row for each row, with a function that scans it.
 	query(ctx context.Context, query string, args []any, row func(scan scanner) error) error
 }
 
 type scanner func(dest ...any) error
 
-// session is what a transaction runs on. What it adds and locks may be put off: until the
-// commit, and until the next statement.
+// session runs the statements of a transaction. It may delay additions until the commit, and locks until the next
+// statement.
 type session interface { //nolint:interfacebloat // one for each verb
 	Querier
 	exec(ctx context.Context, query string, args []any) error
@@ -34,7 +33,7 @@ type session interface { //nolint:interfacebloat // one for each verb
 	lock(name string)
 }
 
-// ClocksDiffer is more than the clocks of servers do, unless one is wrong.
+// ClocksDiffer is more than the clocks of two servers differ, unless one is wrong.
 const ClocksDiffer = time.Hour
 
 // DB is an open database whose schema is up to date.
@@ -44,18 +43,18 @@ type DB struct {
 	sqlite     *sqliteDB   // nil on PostgreSQL
 	postgres   *postgresDB // nil on SQLite
 	statements atomic.Int64
-	failed     atomic.Pointer[failure] // the last change that was not kept, nil once another was
+	failed     atomic.Pointer[failure] // the last change that failed, nil after a later one succeeded
 }
 
-// What migrations name: column types, and lines for one engine.
+// Tokens in migrations: column types, and lines for one engine.
 var (
 	sqliteWords = strings.NewReplacer(
 		"{{identity}}", "INTEGER PRIMARY KEY AUTOINCREMENT",
-		"{{counter}}", "INTEGER PRIMARY KEY", // may use the last number again once its row is gone
-		"{{clustered}}", "WITHOUT ROWID", // the rows are in the tree of the primary key
+		"{{counter}}", "INTEGER PRIMARY KEY", // may reuse the last number once its row is deleted
+		"{{clustered}}", "WITHOUT ROWID", // the rows are stored in the tree of the primary key
 		"{{timestamp}}", "TIMESTAMP",
 		"{{json}}", "TEXT",
-		"{{bytes}}", "COLLATE BINARY", // ordered byte by byte
+		"{{bytes}}", "COLLATE BINARY", // sorted byte by byte
 		"{{sqlite}}", "",
 		"{{postgres}}", "--",
 	)
@@ -71,8 +70,7 @@ var (
 	)
 )
 
-// Open connects to a postgres:// url or to the SQLite file that sqlite:PATH
-// names, and brings its schema up to date.
+// Open connects to a postgres:// url or opens the SQLite file of sqlite:PATH, and migrates the schema.
 func Open(ctx context.Context, url string) (*DB, error) {
 	d, err := connect(ctx, url)
 	if err != nil {
@@ -99,8 +97,7 @@ func connect(ctx context.Context, url string) (d *DB, err error) {
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// Close waits for the transactions under way, on PostgreSQL for 5 seconds at most, and
-// closes the database.
+// Close waits for the running transactions, on PostgreSQL for 5 seconds at most, and closes the database.
 func (d *DB) Close() error {
 	if d.sqlite != nil {
 		return d.sqlite.close()
@@ -109,13 +106,12 @@ func (d *DB) Close() error {
 	return nil
 }
 
-// Statements is how many statements have been run since the database was opened,
-// BEGIN, COMMIT and locks aside.
+// Statements returns how many statements have been run since the database was opened, not counting BEGIN, COMMIT and
+// locks.
 func (d *DB) Statements() int64 { return d.statements.Load() }
 
-// Waits is how many queries and transactions wait for their turn now, and how long all that had
-// theirs have waited: on SQLite for the one connection that writes, on PostgreSQL for one of the
-// connections.
+// Waits returns how many queries and transactions are waiting now, and how long all earlier ones together have waited: on
+// SQLite for the only writing connection, on PostgreSQL for any connection.
 func (d *DB) Waits() (now int, all time.Duration) {
 	if d.sqlite != nil {
 		return d.sqlite.writer.queue.Waits()
@@ -138,11 +134,10 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 	return err
 }
 
-// InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else
-// rolled back. On SQLite fn shares its commit with others (see writer), so it
-// must do nothing slow, and may be run again: whatever it changes outside of the
-// database it must set anew. fn uses tx, and the context it is given: with that, d refuses
-// queries and transactions, which would wait for the one under way.
+// InTx runs fn in a transaction. If fn returns nil, the transaction is committed, and on disk; else it is rolled back. On
+// SQLite, fn shares its commit with others (see writer): it must not do anything slow, and may be run again, so it must
+// reset all variables that it changes outside the database. fn must use tx and its own context: with that context, d
+// refuses queries and transactions, which would wait for the running one.
 func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	if dryrun.Is(ctx) {
 		if err := d.inTx(ctx, undone(fn)); !errors.Is(err, errDryRun) {
@@ -172,7 +167,7 @@ type inside struct{}
 
 var errInside = errors.New("a transaction is under way: what it asks and changes must go through it")
 
-// outside fails if a context is that of a transaction or view.
+// outside fails if a context belongs to a transaction or view.
 func outside(ctx context.Context) error {
 	if ctx.Value(inside{}) != nil {
 		return errInside
@@ -180,11 +175,11 @@ func outside(ctx context.Context) error {
 	return nil
 }
 
-// Tx is a transaction under way.
+// Tx is a running transaction.
 type Tx struct {
-	// Shard is where this transaction counts, in tables of counts that have shards. On
-	// PostgreSQL no other transaction of this server uses the shard meanwhile, so none
-	// waits for its rows; on SQLite, where none waits for rows, it is always 0.
+	// Shard is the shard in which this transaction counts, in tables of counts that have shards. On PostgreSQL no other
+	// transaction of this server uses the same shard at the same time, so none waits for its rows; on SQLite, where
+	// transactions never wait for rows, it is always 0.
 	Shard int
 
 	session
@@ -198,10 +193,10 @@ func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan 
 	return err
 }
 
-// Value is the columns of a query that yields one value a row.
+// Value returns the columns of a query with one value in each row.
 func Value[T any](v *T) []any { return []any{v} }
 
-// One runs a query that yields one row, or ErrNoRow; columns lists the fields it fills.
+// One runs a query for one row and returns the row, or ErrNoRow; columns lists the fields that it fills.
 func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) (T, error) {
 	var v T
 	found := false
@@ -216,14 +211,14 @@ func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 	return v, classify(err)
 }
 
-// All runs a query and collects its rows; columns lists the fields each fills.
+// All runs a query and returns its rows; columns lists the fields that each row fills.
 func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) ([]T, error) {
 	all, _, err := Some(ctx, q, columns, func(T) int { return 0 }, 0, query, args...)
 	return all, err
 }
 
-// Some is All, but stops when the collected rows weigh more than budget bytes: a row
-// may be a thousand times its usual size. It reports whether it has left any.
+// Some is All, but stops when the rows weigh more than budget bytes: a row may be a thousand times its usual size. It
+// reports whether there are more rows.
 func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh func(T) int, budget int, query string, args ...any) (some []T, more bool, err error) {
 	hold := inflight.From(ctx)
 	err = q.query(ctx, query, args, func(scan scanner) error {
@@ -247,7 +242,7 @@ func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh f
 
 var errEnough = errors.New("enough rows")
 
-// scanInto scans a row, whose texts the request holds that asks for them.
+// scanInto scans a row and counts its texts for the request that asks for them.
 func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 	if err := scan(columns...); err != nil || hold == nil {
 		return err
@@ -264,8 +259,8 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 	return hold.Take(size)
 }
 
-// Exec runs a statement. If it fails, so does the transaction, on PostgreSQL later: with the next
-// statement that answers, or with the commit.
+// Exec runs a statement. If it fails, so does the transaction; on PostgreSQL it fails later, with the next statement that
+// returns a result, or with the commit.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	span := t.db.countStatement(ctx, query)
 	err := t.exec(ctx, query, args)
@@ -273,7 +268,7 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	return classify(err)
 }
 
-// Changed is Exec for a statement of which it matters at once how many rows it changes, or that it fails.
+// Changed is Exec for a statement whose error or number of changed rows is needed immediately.
 func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
 	span := t.db.countStatement(ctx, query)
 	n, err := t.changed(ctx, query, args)
@@ -281,12 +276,12 @@ func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, erro
 	return n, classify(err)
 }
 
-// deleteBatch bounds how many rows DeleteOld deletes in one transaction.
+// deleteBatch limits how many rows DeleteOld deletes in one transaction.
 const deleteBatch = 500
 
-// DeleteOld deletes the rows of a table that a condition with an order selects, but those that others have locked, in
-// short transactions, until there is none: others have their turns between them. key is what tells rows apart: a column,
-// or several with commas.
+// DeleteOld deletes the rows of a table that a condition with an order selects, except rows that others have locked. It
+// uses short transactions, so that others get their turns in between. key names the columns that identify a row,
+// separated by commas.
 func (d *DB) DeleteOld(ctx context.Context, table, key, which string, args ...any) error {
 	query := `DELETE FROM ` + table + ` WHERE (` + key + `) IN (SELECT ` + key + ` FROM ` + table + ` WHERE ` + which +
 		` LIMIT ` + strconv.Itoa(deleteBatch) + ` FOR UPDATE SKIP LOCKED)`
@@ -302,7 +297,7 @@ func (d *DB) DeleteOld(ctx context.Context, table, key, which string, args ...an
 	return nil
 }
 
-// Insert runs an INSERT of one row into a table with an id, and returns the row's.
+// Insert runs an INSERT of one row into a table with an id, and returns the id.
 func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
 	span := t.db.countStatement(ctx, query)
 	id, err = t.insert(ctx, query, args)
@@ -310,7 +305,6 @@ func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, er
 	return id, classify(err)
 }
 
-// Lock makes other transactions that lock the same name wait until this one has ended.
-// On SQLite all wait anyway. Rows are locked by a SELECT that ends in FOR UPDATE or the like, which
-// SQLite does not get to see.
+// Lock makes other transactions that lock the same name wait until this one has ended. On SQLite all transactions wait
+// anyway. To lock rows, end a SELECT in FOR UPDATE or the like, which is removed for SQLite.
 func Lock(t *Tx, name string) { t.lock(name) }

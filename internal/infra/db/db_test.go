@@ -103,7 +103,7 @@ func TestInTxRollsBack(t *testing.T) {
 	})
 }
 
-// What is old is deleted in transactions of 500 rows, each of which is kept whatever becomes of the next.
+// Old rows are deleted in transactions of 500, and each commit stays whatever happens to the next.
 func TestDeleteOld(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -144,7 +144,7 @@ func TestUniqueViolation(t *testing.T) {
 	})
 }
 
-// atOnce runs 200 transactions at the same time. Each third is refused after its fn.
+// atOnce runs 200 transactions at the same time. Every third one fails after its fn.
 func atOnce(t *testing.T, d *db.DB, fn func(tx *db.Tx, i int) error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -178,8 +178,8 @@ func TestTransactionsAtOnce(t *testing.T) {
 	})
 }
 
-// What is added to a row must come out right, whoever else adds to it at the same
-// time, and nothing of a transaction that fails, whether or not others are undone with it.
+// Additions to a row must sum up correctly, whoever else adds to it at the same time, and without those of failed
+// transactions, whether or not others are rolled back with them.
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -214,8 +214,8 @@ func TestAdd(t *testing.T) {
 	})
 }
 
-// On a full disk SQLite undoes a whole transaction by itself. What shares a commit
-// with that must be on disk if it was told so, and only then.
+// On a full disk SQLite itself rolls back a whole transaction. Transactions that share its commit must be on disk if, and
+// only if, their callers got no error.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "full.db"))
@@ -265,7 +265,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// What is found wrong only at the commit is told all the same.
+// An error that is found only at the commit is returned too.
 func TestTransactionThatCannotCommit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -276,11 +276,11 @@ func TestTransactionThatCannotCommit(t *testing.T) {
 		if err == nil {
 			t.Error("told that it is on disk")
 		}
-		exec(t, d, makeUser, "a", false, d.Now()) // others are not kept from it
+		exec(t, d, makeUser, "a", false, d.Now()) // others still succeed
 	})
 }
 
-// So is that it could not begin, because another process had the file for too long.
+// So is the error if it could not begin because another connection held the lock for too long.
 func TestTransactionThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "foyer.db")
@@ -295,7 +295,7 @@ func TestTransactionThatCannotBegin(t *testing.T) {
 	exec(t, d, makeUser, "a", false, d.Now())
 }
 
-// A transaction inside a transaction, or a query beside it, would wait for it for ever.
+// A transaction inside a transaction, or a query beside it, would wait for ever.
 func TestInsideATransaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -337,7 +337,7 @@ func TestInsideATransaction(t *testing.T) {
 	})
 }
 
-// A long read ends when its caller no longer waits, and its connection goes on.
+// A long read ends with its caller's context, and its connection remains usable.
 func TestLongReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -390,7 +390,7 @@ func TestClosedDatabaseRefuses(t *testing.T) {
 	})
 }
 
-// Servers may start at once on an empty database.
+// Servers may open an empty database at the same time.
 func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), "postgres": dbtest.Empty(t)} {
@@ -431,7 +431,7 @@ func TestOpenRefusesAnotherSchema(t *testing.T) {
 	})
 }
 
-// A database from before the first release is left as it is.
+// A database from before the first release is left unchanged.
 func TestOpenRefusesOlderSchema(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -454,7 +454,7 @@ func TestCanceledContext(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for range 20 { // a select between what is ready takes either
+		for range 20 { // a select picks any of the channels that are ready
 			if err := d.InTx(ctx, func(context.Context, *db.Tx) error { return nil }); !errors.Is(err, context.Canceled) {
 				t.Errorf("InTx: got %v, want context.Canceled", err)
 			}
@@ -465,8 +465,8 @@ func TestCanceledContext(t *testing.T) {
 	})
 }
 
-// A transaction in which a statement fails is undone on both engines, whether its function heeds the error or
-// not, and an error that comes late is the error that it would have been at once.
+// A transaction with a failed statement is rolled back on both engines, whether its function handles the error or not. A
+// delayed error is the same as an immediate one.
 func TestStatementThatFails(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -492,7 +492,7 @@ func TestStatementThatFails(t *testing.T) {
 			if err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
 				return err
 			}
-			_, _ = db.One(ctx, tx, db.Value[int], `SELECT abs(-9223372036854775807 - 1)`) // which no integer is
+			_, _ = db.One(ctx, tx, db.Value[int], `SELECT abs(-9223372036854775807 - 1)`) // an overflow
 			return nil
 		})
 		n, counted = db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = 'b'`)
@@ -518,8 +518,8 @@ func TestSome(t *testing.T) {
 	})
 }
 
-// What Some leaves stays on the server: it may be a gigabyte. A sequence counts the rows
-// that were made. Pages that end early are more than there are connections.
+// Rows after the budget stay on the server: they may be a gigabyte. A sequence counts the rows that were generated. There
+// are more pages that end early than connections.
 func TestSomeLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))
@@ -537,11 +537,11 @@ func TestSomeLeavesTheRest(t *testing.T) {
 	}
 }
 
-// Where others go on asking, nothing ends with the rows.
+// In a transaction or view, later queries still work.
 func TestSomeInATransaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		// More rows than can be on their way at once.
+		// More rows than can be in transit at once.
 		const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n`
 		askTwice := func(_ context.Context, q db.Querier) error {
 			for range 2 {

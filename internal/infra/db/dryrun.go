@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// errDryRun undoes the transaction of a dry run.
+// errDryRun rolls back the transaction of a dry run.
 var errDryRun = errors.New("a dry run")
 
-// undone is a transaction's function that does not want it committed.
+// undone returns a transaction's function that is always rolled back.
 func undone(fn func(ctx context.Context, tx *Tx) error) func(ctx context.Context, tx *Tx) error {
 	return func(ctx context.Context, tx *Tx) error {
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := One(ctx, tx, Value[int], `SELECT 1`); err != nil { // of what travels with the next statement
+		if _, err := One(ctx, tx, Value[int], `SELECT 1`); err != nil { // an error of a statement that was sent with this one
 			return err
 		}
 		return errDryRun

@@ -18,11 +18,11 @@ var (
 	ErrReference = errors.New("foreign key constraint violated")
 )
 
-// errLate says what context and net do not: who did not answer.
+// errLate says what the errors of context and net do not: that the database was too slow.
 var errLate = errors.New("the database did not answer in time")
 
-// classify turns what each engine says of a violated constraint into ErrUnique or ErrReference, says of an answer
-// that did not come in time that it was the database's, and marks what is unavailable.
+// classify turns each engine's error of a violated constraint into ErrUnique or ErrReference, says of a timeout that it
+// was the database's, and marks errors of an unavailable database.
 func classify(err error) error {
 	if err == nil {
 		return nil

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// InMigration runs fn as a migration is run.
+// InMigration runs fn like a migration.
 func (d *DB) InMigration(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return d.inMigration(ctx, fn)
 }
 
-// SetPatience sets how long a query or a transaction of d may take on PostgreSQL.
+// SetPatience sets the timeout of queries and transactions of d on PostgreSQL.
 func (d *DB) SetPatience(limit time.Duration) { d.postgres.patience = limit }
 
-// What decides how long SQLite's log gets.
+// These determine the length of SQLite's log.
 var (
 	LogPages  = logPages
 	FreeSpace = freeSpace
 )
 
-// What is refused.
+// Errors that tests expect.
 var (
 	ErrNewer  = errNewer
 	ErrOlder  = errOlder

@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// another makes the database of another program.
+// another makes a database of another program.
 func another(t *testing.T, statements ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "shop.db")
@@ -37,7 +37,7 @@ func another(t *testing.T, statements ...string) (path string) {
 	return path
 }
 
-// What another program keeps must survive that foyer is pointed at it by mistake.
+// Pointing foyer at another program's database by mistake must not change it.
 func TestAnotherProgramsDatabaseIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{

@@ -15,17 +15,17 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// What a schema may be that this foyer does not know.
+// Reasons to refuse an unknown schema.
 var (
 	errNewer = errors.New("the database was made by a newer foyer")
 	errOlder = errors.New("the database was made by a foyer from before its first release, which this one cannot upgrade: start with an empty database")
 )
 
-// firstMigration is the name of the first; those before it were of no release.
+// firstMigration is the name of the first migration; those before it were never released.
 const firstMigration = "1100_schema.sql"
 
-// migrate runs, in name order, each migration not yet recorded as done. Both
-// engines share the files, and differ only in a few words.
+// migrate runs, in the order of their names, all migrations that are not recorded as done. Both engines share the files,
+// except for a few words.
 func (d *DB) migrate(ctx context.Context) error {
 	const (
 		create        = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
@@ -35,8 +35,8 @@ func (d *DB) migrate(ctx context.Context) error {
 	if unknown != nil { // the database is empty, or nothing works
 		err := d.execInTx(ctx, create)
 		if err != nil {
-			// Two servers that start at once on an empty PostgreSQL database collide
-			// here, in spite of IF NOT EXISTS. By now the table is there.
+			// Two servers that start together on an empty PostgreSQL database collide here, in spite of IF NOT EXISTS.
+			// The table exists by now.
 			err = d.execInTx(ctx, create)
 		}
 		if err == nil {
@@ -64,7 +64,7 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// withOwner adds to the error of a role that may not change the schema who may.
+// withOwner adds to the error of a role without the right to change the schema which role has it.
 func withOwner(err error) error {
 	const insufficientPrivilege = "42501"
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == insufficientPrivilege {
@@ -73,7 +73,7 @@ func withOwner(err error) error {
 	return err
 }
 
-// checkKnown refuses a schema that another foyer has made, by its migrations and the last of ours.
+// checkKnown refuses the schema of another foyer, given its migrations and the last one of this foyer.
 func checkKnown(done []string, last string) error {
 	for _, name := range done {
 		switch {
@@ -101,7 +101,7 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 			return err // n == 0: another server has just done it
 		}
 		for _, statement := range statements(words.Replace(string(text))) {
-			if _, err := Changed(ctx, tx, statement); err != nil { // at once: the next may be about its tables
+			if _, err := Changed(ctx, tx, statement); err != nil { // not delayed: the next statement may use its tables
 				return err
 			}
 		}
@@ -109,8 +109,8 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	})
 }
 
-// inMigration is InTx, but takes as long as it takes, also to wait for locks: another server may be
-// migrating. PostgreSQL knows the last of the settings since 17.
+// inMigration is InTx without timeouts, even for locks: another server may be migrating. The last of the settings exists
+// since PostgreSQL 17.
 func (d *DB) inMigration(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
 		if d.postgres != nil {
@@ -123,8 +123,8 @@ func (d *DB) inMigration(ctx context.Context, fn func(context.Context, *Tx) erro
 	})
 }
 
-// statements splits a migration at the semicolons that end a line. It leaves out
-// comment lines, among them statements for the other engine.
+// statements splits a migration at semicolons at the end of a line. It drops comment lines, including statements for the
+// other engine.
 func statements(script string) []string {
 	var all []string
 	for s := range strings.SplitSeq(comments.ReplaceAllString(script, ""), ";\n") {

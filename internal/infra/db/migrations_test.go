@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Two changes that are made at the same time must not take the same number.
+// Two concurrent changes must not use the same number.
 func TestMigrationsAreNumbered(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("migrations")

@@ -45,8 +45,8 @@ pool_mode = %s
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	args := []string{settings}
-	if os.Geteuid() == 0 { // which it refuses to be
-		args = []string{"-u", "postgres", settings} // who runs PostgreSQL
+	if os.Geteuid() == 0 { // PgBouncer refuses to run as root
+		args = []string{"-u", "postgres", settings} // the user that runs PostgreSQL
 		for dir := filepath.Dir(settings); len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
 			if err := os.Chmod(dir, 0o755); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ pool_mode = %s
 	return "postgres://postgres@127.0.0.1:" + port + u.Path + "?sslmode=disable"
 }
 
-// A pooler that shares sessions is refused, one that keeps them apart is not.
+// A pooler that shares sessions is refused, one that does not is accepted.
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	d, err := db.Open(t.Context(), pooled(t, "session"))

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pgxQuerier is a connection, or a transaction.
+// pgxQuerier is a connection or a transaction.
 type pgxQuerier interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 }
@@ -24,8 +24,8 @@ func queryOn(ctx context.Context, on pgxQuerier, query string, args []any, row f
 	return each(rows, row)
 }
 
-// query is queryOn on any connection of the pool. If row fails, the connection is given
-// up: it could be used again only after it had brought all other rows.
+// query is queryOn on any connection of the pool. If row fails, the connection is closed: it could only be reused after
+// receiving all other rows.
 func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	conn, err := p.acquire(ctx, false)
 	if err != nil {
@@ -53,9 +53,8 @@ func each(rows pgx.Rows, row func(scan scanner) error) error {
 	return rows.Err()
 }
 
-// postgresTx is a transaction under way. BEGIN, locks, and statements that answer nothing travel
-// with the next that answers, what is added to counts with COMMIT: each trip to the server costs
-// more than the statement.
+// postgresTx is a running transaction. BEGIN, locks, and statements without a result are sent with the next statement
+// that has one, and additions to counts with COMMIT: each round trip to the server costs more than the statement.
 type postgresTx struct {
 	conn      *pgxpool.Conn
 	begun     bool
@@ -63,7 +62,7 @@ type postgresTx struct {
 	additions []addition
 }
 
-// do runs fn with tx, on a connection and in a shard that no other transaction has.
+// do runs fn with tx, on a connection and with a shard of its own.
 func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error) {
 	conn, err := p.acquire(ctx, true)
 	if err != nil {
@@ -94,8 +93,8 @@ type pooled struct {
 	slot slot
 }
 
-// acquire waits for a connection, which stops working if it is not released in time. Where
-// PostgreSQL has no more of them, it waits for one of those that there are.
+// acquire waits for a connection, which stops working if it is not released in time. If PostgreSQL has no more
+// connections, it waits for an existing one.
 func (p *postgresDB) acquire(ctx context.Context, inTx bool) (pooled, error) {
 	until := time.Now().Add(maxWait)
 	var none error
@@ -159,7 +158,7 @@ func (t *postgresTx) insert(ctx context.Context, query string, args []any) (id i
 	return id, err
 }
 
-// maxQueued is how many statements travel together at most: they are held until then.
+// maxQueued is how many statements are sent together at most: they are kept in memory until then.
 const maxQueued = 100
 
 func (t *postgresTx) add(a addition) { t.additions = append(t.additions, a) }
@@ -168,7 +167,7 @@ func (t *postgresTx) lock(name string) {
 	t.queue(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, []any{name})
 }
 
-// queue puts a statement off until the next send.
+// queue delays a statement until the next send.
 func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 	if !t.begun && t.batch.Len() == 0 {
 		t.batch.Queue("BEGIN")
@@ -176,7 +175,7 @@ func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 	return t.batch.Queue(query, args...)
 }
 
-// send sends what is queued, and reads the results.
+// send sends the queued statements and reads the results.
 func (t *postgresTx) send(ctx context.Context) error {
 	batch := t.batch
 	t.batch, t.begun = pgx.Batch{}, true
@@ -203,12 +202,12 @@ func (t *postgresTx) commit(ctx context.Context) error {
 	}
 	err := t.send(ctx)
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok && skipped {
-		return err // of what travelled with it
+		return err // the error of a statement that was sent with it
 	}
 	return afterCommit(err)
 }
 
-// errAborted means that a statement failed and the function went on regardless.
+// errAborted means that a statement failed and the function continued regardless.
 var errAborted = errors.New("the transaction was rolled back, for one of its statements had failed")
 
 func (t *postgresTx) rollback(ctx context.Context) error {

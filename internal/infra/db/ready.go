@@ -15,22 +15,21 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// failedFor is how long a database counts as failing after a change that it could not keep,
-// unless it has kept another since.
+// failedFor is how long a database counts as failing after a failed change, unless a later change succeeds.
 const failedFor = 10 * time.Second
 
-// errLost says what saves the data: a stop closes the file, and what has no name is gone then.
+// errLost says how to save the data: a stop closes the file, and a file without a name is then lost.
 var errLost = fmt.Errorf("the database's file was removed or replaced while the server runs: do not stop the server yet, "+
 	"but copy the file and its -wal from /proc/%d/fd first; then stop it, put both back or restore a backup, and start it", os.Getpid())
 
-// Ready finds out whether requests would be served: it reads a page, takes the lock that
-// changes take, and fails if the last change was not kept, a short time ago.
+// Ready checks whether requests would succeed: it reads a page, takes the lock that changes take, and fails if the last
+// change failed a short time ago.
 func (d *DB) Ready(ctx context.Context) error {
 	if err := d.Lost(); err != nil {
 		return err
 	}
 	if f := d.failed.Load(); f != nil {
-		if age := d.Now().Sub(f.at); age >= 0 && age < failedFor { // less: the clock has stepped back
+		if age := d.Now().Sub(f.at); age >= 0 && age < failedFor { // negative: the clock has stepped back
 			return fmt.Errorf("the last change was not kept: %w", f.err)
 		}
 	}
@@ -45,13 +44,13 @@ func (d *DB) Ready(ctx context.Context) error {
 	})
 }
 
-// failure is a change that was not kept.
+// failure is a change that failed.
 type failure struct {
 	at  time.Time
 	err error
 }
 
-// noteOutcome remembers whether the database keeps changes.
+// noteOutcome records whether the database keeps changes.
 func (d *DB) noteOutcome(err error) {
 	switch {
 	case err == nil:
@@ -61,7 +60,7 @@ func (d *DB) noteOutcome(err error) {
 	}
 }
 
-// broken reports whether err is likely to meet all changes: not if the caller has hung up.
+// broken reports whether err is likely to affect all changes, and not just this one because its client disconnected.
 func broken(err error) bool {
 	if _, unsure := errors.AsType[uncertain](err); unsure {
 		return !errors.Is(err, context.Canceled)
@@ -72,8 +71,8 @@ func broken(err error) bool {
 	return sqlite.Says(err, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen)
 }
 
-// Lost fails once the file of a SQLite database is no longer that which was opened: what is
-// written to it would be gone with the last process that has it open.
+// Lost fails if the file of a SQLite database is no longer the one that was opened: changes would be lost with the last
+// process that has it open.
 func (d *DB) Lost() error {
 	if d.sqlite == nil {
 		return nil
@@ -81,7 +80,7 @@ func (d *DB) Lost() error {
 	return d.sqlite.writer.file.lost()
 }
 
-// original is a file as it was when it was opened.
+// original identifies a file as it was when it was opened.
 type original struct {
 	path string
 	info fs.FileInfo

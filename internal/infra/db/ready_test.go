@@ -14,8 +14,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A database whose file is removed or replaced keeps nothing, and makes no other; once the
-// file is back, it goes on.
+// A database whose file is removed or replaced accepts no changes and makes no new file; it recovers once the file is
+// back.
 func TestLostFile(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(path string) error{
@@ -49,7 +49,7 @@ func TestLostFile(t *testing.T) {
 			if err := d.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
 				t.Errorf("ready: %v", err)
 			}
-			// More readers than have been opened yet.
+			// This takes more readers than have been opened yet.
 			err := d.View(t.Context(), func(context.Context, db.Querier) error {
 				_, err := db.One(context.Background(), d, db.Value[int], `SELECT 1`)
 				return err
@@ -65,7 +65,7 @@ func TestLostFile(t *testing.T) {
 	}
 }
 
-// A database that did not keep the last change is not ready, until it keeps one or time has passed.
+// After a failed change, a database is not ready until a change succeeds or time has passed.
 func TestReadyAfterFailure(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
@@ -97,10 +97,10 @@ func TestReadyAfterFailure(t *testing.T) {
 	}
 }
 
-// A caller who hangs up while their change is committed says nothing about the database.
+// A client that disconnects during the commit of its change says nothing about the database.
 func TestReadyAfterHangUp(t *testing.T) {
 	t.Parallel()
-	u := dbtest.Postgres(t) // SQLite's commits are waited for
+	u := dbtest.Postgres(t) // on SQLite, callers wait for the commit
 	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
 	administer(t, u,
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'`,
@@ -133,7 +133,7 @@ func TestReadyAfterHangUp(t *testing.T) {
 	}
 }
 
-// A database whose lock is held by somebody else is not ready, though it can be read.
+// A database whose lock somebody else holds is not ready, although it can be read.
 func TestReadyTakesTheLock(t *testing.T) {
 	t.Parallel()
 	u := dbtest.Postgres(t)

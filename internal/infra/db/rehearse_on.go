@@ -2,5 +2,5 @@
 
 package db
 
-// rehearse is on in a test of its own: each transaction on SQLite is undone once, and run again.
+// rehearse is on in a separate test run: each transaction on SQLite is rolled back once and run again.
 const rehearse = true

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A host that says nothing is passed over.
+// A host that does not respond is skipped.
 func TestSilentHost(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 2)
@@ -29,7 +29,7 @@ func TestSilentHost(t *testing.T) {
 	}
 }
 
-// Nobody waits long to say goodbye to a server that says nothing.
+// Closing the connections to a server that does not respond does not take long.
 func TestCloseOfSilentServer(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 1)
@@ -61,7 +61,7 @@ func TestCloseOfSilentServer(t *testing.T) {
 	}
 }
 
-// Nobody waits for ever for a server that has fallen silent: TCP would.
+// Queries to a server that stops responding time out, although TCP would wait.
 func TestSilentAnswers(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -99,12 +99,12 @@ func TestSilentAnswers(t *testing.T) {
 	}
 }
 
-// The time that one transaction has does not end the next use of its connection.
+// The deadline of one transaction does not affect the next use of its connection.
 func TestReleasedConnection(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))
 	d.SetPatience(-time.Hour)
-	if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil }); err != nil { // it asks nothing
+	if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil }); err != nil { // it runs no statement
 		t.Fatal(err)
 	}
 	d.SetPatience(time.Minute)

@@ -13,19 +13,18 @@ import (
 const (
 	// maxWait is how long a caller waits for a connection.
 	maxWait = 10 * time.Second
-	// crowdedFor is how long no more connections are tried once PostgreSQL has no more.
+	// crowdedFor is the pause before new connections are tried again after PostgreSQL had no more.
 	crowdedFor = time.Second
 )
 
 var errNoConnection = errors.New("no connection to the database was free in time")
 
-// slots are the connections there may be. Callers share them by what they are for (purpose.With):
-// each such use gets at most as many as are left after it, so that those who wait for a table
-// that somebody has locked leave some to the others.
+// slots limits the number of connections. Callers share them by use (see purpose.With): a use gets no more than about
+// half of the slots that other uses leave, so that callers that wait for a locked table leave some to the others.
 type slots struct {
 	mu      sync.Mutex
 	free    int
-	shards  []int // the free ones: each transaction has one
+	shards  []int // the free ones: each transaction needs one
 	held    map[use]int
 	waiting []*waiter // in the order they came
 	waited  time.Duration
@@ -40,7 +39,7 @@ type use struct {
 // slot is the right to a connection.
 type slot struct {
 	use
-	shard int // of a transaction
+	shard int // for a transaction
 }
 
 type waiter struct {
@@ -57,7 +56,7 @@ func newSlots(connections, shards int) *slots {
 	return s
 }
 
-// enter waits for a slot, until a time at most.
+// enter waits for a slot until a deadline.
 func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, error) {
 	s.mu.Lock()
 	what := use{purpose.Of(ctx), inTx}
@@ -81,7 +80,7 @@ func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 		return slot{}, context.Cause(ctx)
 	}
-	return <-w.in, nil // just now
+	return <-w.in, nil // it got its slot just now
 }
 
 // may reports whether a use may have a slot now. The caller of may, take, admit and giveBack holds mu.
@@ -101,7 +100,7 @@ func (s *slots) take(u use) slot {
 	return taken
 }
 
-// admit gives slots to those waiting who may have one.
+// admit gives slots to the waiting callers that may have one.
 func (s *slots) admit() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
 		if !s.may(w.use) {
@@ -119,7 +118,7 @@ func (s *slots) waits() (now int, all time.Duration) {
 	return len(s.waiting), s.waited
 }
 
-// leave gives a slot back.
+// leave returns a slot.
 func (s *slots) leave(given slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +136,8 @@ func (s *slots) giveBack(given slot) {
 	}
 }
 
-// crowded gives back a slot for which PostgreSQL has no connection. For a while there are
-// only as many slots as there are connections; idle ones wait in the pool.
+// crowded returns a slot for which PostgreSQL has no connection. For a while there are only as many slots as connections;
+// idle connections are in the pool.
 func (s *slots) crowded(given slot, idle int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ func limited(t *testing.T, connections int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := dbtest.Open(t, u.String()) // whose role has as many as it likes
+	admin := dbtest.Open(t, u.String()) // this role has no limit
 	role := "few_" + path.Base(u.Path)
 	err = admin.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		for _, s := range []string{
@@ -42,7 +42,7 @@ func limited(t *testing.T, connections int) string {
 	return u.String()
 }
 
-// Servers with more clients than PostgreSQL has connections for them do without the others.
+// Servers with more clients than PostgreSQL has connections make do with those they get.
 func TestFewConnections(t *testing.T) {
 	t.Parallel()
 	u := limited(t, 5)
@@ -60,7 +60,7 @@ func TestFewConnections(t *testing.T) {
 	clients.Wait()
 }
 
-// A caller who gets no connection in time is told so, by a server that starts or runs.
+// A caller that gets no connection in time gets an error that says so, when opening a database and later.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	u := limited(t, 1)
@@ -103,7 +103,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// However many wait for a table that is locked, to read or to change it, others are answered.
+// However many callers wait to read or change a locked table, others get answers.
 func TestLockedTable(t *testing.T) {
 	t.Parallel()
 	u := dbtest.Postgres(t)
@@ -133,7 +133,7 @@ func TestLockedTable(t *testing.T) {
 				return err
 			}
 		}
-		for _, whom := range []string{"", "invites"} { // the table stays locked meanwhile
+		for _, whom := range []string{"", "invites"} { // the table stays locked
 			if one, inTx := ask(purpose.With(t.Context(), whom), d); one != nil || inTx != nil {
 				t.Error(one, inTx)
 			}

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// freeSpace is how many bytes are free on the file system of a file.
+// freeSpace returns how many bytes are free on the file system of a file.
 func freeSpace(path string) uint64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
-		return math.MaxUint64 // not known
+		return math.MaxUint64 // unknown
 	}
 	return s.Bavail * uint64(s.Frsize)
 }

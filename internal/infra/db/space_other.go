@@ -4,5 +4,5 @@ package db
 
 import "math"
 
-// freeSpace is not known here.
+// freeSpace is unknown here.
 func freeSpace(string) uint64 { return math.MaxUint64 }

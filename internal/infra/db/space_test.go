@@ -37,7 +37,7 @@ func TestLogPages(t *testing.T) {
 	}
 }
 
-// What is deleted while somebody reads is said to be in the log still; it is emptied once they are done.
+// If somebody reads, Purge reports that deleted data is still in the log; afterwards it empties the log.
 func TestPurgeWhileSomebodyReads(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "foyer.db")

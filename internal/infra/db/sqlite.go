@@ -14,11 +14,11 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// On every connection a commit is on disk when it returns.
+// On every connection, a commit is on disk when it returns.
 var (
 	sqlitePragmas = []string{
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
-		"secure_delete = ON", // what is erased is nowhere in the file
+		"secure_delete = ON", // erased data is nowhere in the file
 	}
 	readerPragmas = slices.Concat([]string{sqlite.Patient}, sqlitePragmas, []string{"query_only = ON"})
 )
@@ -30,14 +30,13 @@ func writerPragmas(path string) []string {
 }
 
 const (
-	pageSize    = 4096  // SQLite's own choice
-	minLogPages = 1000  // as many as SQLite's own choice
+	pageSize    = 4096  // SQLite's default
+	minLogPages = 1000  // SQLite's default
 	maxLogPages = 16000 // 64 MB
 )
 
-// logPages is how long the log may get, in pages, before it is copied into the database:
-// a page that changes again and again is copied once. The log takes at most a quarter of
-// the free space, which the database needs to grow.
+// logPages returns how long the log may get, in pages, before it is copied into the database: a page that changes often
+// is then copied once. The log takes at most a quarter of the free space, which the database needs to grow.
 func logPages(free uint64) int64 {
 	return int64(min(max(free/4/pageSize, minLogPages), maxLogPages))
 }
@@ -61,9 +60,9 @@ func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 
 func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
 
-// Purge leaves nothing of what was deleted on the disk, as far as foyer can: on SQLite, pages as
-// they were before would otherwise stay in the log until it is written over. They do if somebody reads for longer
-// than it waits. An error says that all is deleted even so.
+// Purge removes deleted data from the disk as far as foyer can: on SQLite, old versions of pages would otherwise stay in
+// the log until they are overwritten. They stay if somebody reads for longer than Purge waits. Even if Purge returns an
+// error, the data is deleted.
 func (d *DB) Purge() error {
 	if d.sqlite == nil {
 		return nil
@@ -84,7 +83,7 @@ func (d *DB) Purge() error {
 	return nil
 }
 
-// withPathIfDamaged adds the file to an error that says it is damaged.
+// withPathIfDamaged adds the path to an error that says that the file is damaged.
 func withPathIfDamaged(path string, err error) error {
 	if sqlite.IsDamaged(err) {
 		return fmt.Errorf("%s: %w", path, err)
@@ -92,11 +91,11 @@ func withPathIfDamaged(path string, err error) error {
 	return err
 }
 
-// readers are connections that only read. Each is opened when it is first needed, and
-// the one used last is used next: it has most of what is needed in memory.
+// readers are connections that only read. Each is opened on first use, and the last one used is the first to be reused:
+// it has most of the needed pages in memory.
 type readers struct {
 	file  original
-	slots chan struct{} // one for each connection there may be
+	slots chan struct{} // one for each possible connection
 
 	mu   sync.Mutex
 	idle []*conn
@@ -114,7 +113,7 @@ func (r *readers) query(ctx context.Context, query string, args []any, row func(
 	return r.do(ctx, func(c *conn) error { return c.query(ctx, query, args, row) })
 }
 
-// do runs fn on a connection of its own.
+// do runs fn with exclusive use of a connection.
 func (r *readers) do(ctx context.Context, fn func(*conn) error) error {
 	c, err := r.enter(ctx)
 	if err != nil {
@@ -124,7 +123,7 @@ func (r *readers) do(ctx context.Context, fn func(*conn) error) error {
 	return withPathIfDamaged(r.file.path, fn(c))
 }
 
-// enter waits for a slot, and returns a connection.
+// enter waits for a slot and returns a connection.
 func (r *readers) enter(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func (r *readers) take() (*conn, error) {
 	}
 	r.mu.Unlock()
 	if err := r.file.lost(); err != nil {
-		return nil, err // SQLite would open, or make, another
+		return nil, err // SQLite would open, or make, another file
 	}
 	c, err := sqlite.Open(r.file.path, readerPragmas...)
 	if err != nil {
@@ -171,7 +170,7 @@ func (r *readers) leave(c *conn) {
 	r.slots <- struct{}{}
 }
 
-// close waits for the queries under way.
+// close waits for the running queries.
 func (r *readers) close() error {
 	for range cap(r.slots) {
 		<-r.slots
@@ -184,8 +183,7 @@ func (r *readers) close() error {
 	return errors.Join(errs...)
 }
 
-// createPrivate makes the file and its folder, which only the owner may read. The file's
-// journals get the same mode.
+// createPrivate makes the file and its folder readable only by the owner. The file's journals get the same mode.
 func createPrivate(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

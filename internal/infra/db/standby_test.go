@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A standby is refused, and passed over where the url names another host.
+// A standby is refused, or skipped if the url names another host.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	primary := dbtest.NewCluster(t)

@@ -7,8 +7,8 @@ import (
 	"foyer/internal/infra/trace"
 )
 
-// countStatement counts a statement, and starts its span if it is part of a trace. On PostgreSQL the span of one
-// that answers nothing is short: it travels with the next one.
+// countStatement counts a statement, and starts its span if it is part of a trace. On PostgreSQL the span of a statement
+// without a result is short: it is sent with the next one.
 func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
 	d.statements.Add(1)
 	parent := trace.From(ctx)

@@ -15,15 +15,14 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// retryAfter is when to ask again while the database is away: a failover takes some seconds.
+// retryAfter is when to retry while the database is away: a failover takes a few seconds.
 const retryAfter = 2 * time.Second
 
-// unavailable is an error of a database that is away, full, read-only or out of connections.
-// Nothing has happened, so that the same can be asked again. To callers it is a fault; its
-// text is for the log.
+// unavailable is an error of a database that is away, full, read-only or out of connections. Nothing has changed, so the
+// caller can retry. Callers see a fault; the text of the error is for the log.
 type unavailable struct{ error }
 
-// Unwrap gives the fault with the error.
+// Unwrap returns the error and the fault.
 func (u unavailable) Unwrap() []error {
 	return []error{u.error, &fault.Error{
 		Kind: fault.Unavailable, Detail: "The database cannot answer just now, and nothing was changed: try again.",
@@ -31,14 +30,14 @@ func (u unavailable) Unwrap() []error {
 	}}
 }
 
-// uncertain is an error of a commit after which nobody knows whether it has happened.
+// uncertain is an error of a commit that may or may not have happened.
 type uncertain struct{ error }
 
-// Unwrap gives the error of the commit.
+// Unwrap returns the error of the commit.
 func (u uncertain) Unwrap() error { return u.error }
 
-// afterCommit marks the error of a commit as uncertain, unless the database has said that it
-// undid the transaction, or has never got the commit.
+// afterCommit marks the error of a commit as uncertain, unless the database has said that it rolled the transaction back,
+// or never received the commit.
 func afterCommit(err error) error {
 	if err == nil || errors.Is(err, errAborted) || pgconn.SafeToRetry(err) {
 		return err
@@ -46,14 +45,14 @@ func afterCommit(err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.SeverityUnlocalized == "ERROR" {
 		return err
 	}
-	// SQLite writes what ends the transaction last: without room for that, there is none.
+	// SQLite writes the end of the transaction last: without room for it, nothing is committed.
 	if sqlite.Says(err, sqlite.Full, sqlite.Busy) {
 		return err
 	}
 	return uncertain{err}
 }
 
-// away reports whether err is about the state of the database, not about what was asked.
+// away reports whether err is about the state of the database, not about the query.
 func away(err error) bool {
 	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) {
 		return true
@@ -84,8 +83,7 @@ func awayCode(code string) bool {
 	case readOnlyTransaction, idleTooLong, lockNotAvailable:
 		return true
 	}
-	// Connections; rollbacks such as those of deadlocks; resources; an operator's
-	// intervention; the system.
+	// Connections; rollbacks such as those of deadlocks; resources; an operator's intervention; the system.
 	for _, class := range []string{"08", "40", "53", "57", "58"} {
 		if strings.HasPrefix(code, class) {
 			return true

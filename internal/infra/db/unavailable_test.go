@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// wantUnavailable checks that err says to callers that nothing has happened, and to the log why.
+// wantUnavailable checks that err tells callers that nothing has changed, and says why in the log.
 func wantUnavailable(t *testing.T, err error, why string) {
 	t.Helper()
 	if !fault.Is(err, fault.Unavailable) || fault.Of(err)[0].RetryAfter <= 0 || !strings.Contains(err.Error(), why) {
@@ -21,7 +21,7 @@ func wantUnavailable(t *testing.T, err error, why string) {
 	}
 }
 
-// ask asks a database a question, and in a transaction.
+// ask runs a query outside and inside a transaction.
 func ask(ctx context.Context, d *db.DB) (one, inTx error) {
 	_, one = db.One(ctx, d, db.Value[int], `SELECT 1`)
 	inTx = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
@@ -31,7 +31,7 @@ func ask(ctx context.Context, d *db.DB) (one, inTx error) {
 	return one, inTx
 }
 
-// A server that is away has done nothing of what it was not asked.
+// A server that is away has done nothing.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 1)
@@ -53,7 +53,7 @@ func TestAway(t *testing.T) {
 	wantUnavailable(t, inTx, "")
 }
 
-// Nobody knows whether a commit that was sent has happened.
+// Nobody knows whether a commit without an answer has happened.
 func TestSilentCommit(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 1)
@@ -70,7 +70,7 @@ func TestSilentCommit(t *testing.T) {
 	hosts[0].Silent.Store(false)
 }
 
-// Whatever makes PostgreSQL refuse before the commit, nothing has happened.
+// If PostgreSQL refuses before the commit, for whatever reason, nothing has changed.
 func TestRefusedByPostgres(t *testing.T) {
 	t.Parallel()
 	u := dbtest.Postgres(t)
@@ -108,12 +108,12 @@ func TestRefusedByPostgres(t *testing.T) {
 	}
 }
 
-// So it is with SQLite, when another program keeps it or there is no room.
+// The same holds for SQLite when there is no room or it is read-only.
 func TestRefusedBySQLite(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it stays as it is, but does not grow
+		if err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it keeps its size, but cannot grow
 			return err
 		}
 		return db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20))
@@ -129,7 +129,7 @@ func TestRefusedBySQLite(t *testing.T) {
 	wantUnavailable(t, err, "readonly")
 }
 
-// A database that cannot be asked in time is unavailable, whatever it is asked in.
+// A database that does not respond in time is unavailable for all kinds of queries.
 func TestTooLate(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -9,8 +9,7 @@ import (
 	"foyer/internal/base/page"
 )
 
-// View runs queries that all see the database at the same moment. fn uses q and the context
-// it is given, as in InTx.
+// View runs queries that all see the database at the same moment. fn must use q and its own context, as in InTx.
 func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) error) error {
 	if err := outside(ctx); err != nil {
 		return err
@@ -23,9 +22,8 @@ func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) e
 	return classify(d.postgres.view(ctx, traced))
 }
 
-// Page reads a page of a list and how long the list is, as of one moment: a change in between
-// could end somebody's walk early, with a count that never was. q is a DB, or a View's; count and list use what they are given,
-// as in View.
+// Page reads a page of a list and the length of the list, both at the same moment: a change in between could end paging
+// early, with a count that was never true. q is a DB, or a View's; count and list must use their arguments, as in View.
 func Page[T any](
 	ctx context.Context, q Querier, p page.Page, count func(context.Context, Querier) (int, error), list func(context.Context, Querier) ([]T, error),
 ) (page.Found[T], error) {
@@ -48,7 +46,7 @@ func Page[T any](
 	return found, err
 }
 
-// snapshot is the database as a View sees it: its statements are counted and traced.
+// snapshot is the database as a View sees it; it counts and traces the statements.
 type snapshot struct {
 	Querier
 	db *DB
@@ -73,7 +71,7 @@ func (c *conn) view(fn func(q Querier) error) (err error) {
 	return fn(c)
 }
 
-// postgresView is a transaction that only reads.
+// postgresView is a read-only transaction.
 type postgresView struct{ tx pgx.Tx }
 
 func (v postgresView) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {

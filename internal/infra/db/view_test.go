@@ -13,8 +13,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// What others commit meanwhile is not seen, and the connection is as good as new after
-// an error.
+// A view does not see what others commit meanwhile, and its connection is usable after an error.
 func TestView(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -39,7 +38,7 @@ func TestView(t *testing.T) {
 	})
 }
 
-// Nothing is asked for somebody who has gone between two statements.
+// If the caller's context ends between two statements, the second is not run.
 func TestViewOfSomebodyGone(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -58,7 +57,7 @@ func TestViewOfSomebodyGone(t *testing.T) {
 	})
 }
 
-// What comes between the count and the items of a page is in neither.
+// Rows that are added between the count and the items of a page are in neither.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// However many transactions wait for a lock, questions are answered.
+// However many transactions wait for a lock, queries get answers.
 func TestQuestionsBesideWaiting(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

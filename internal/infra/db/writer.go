@@ -12,11 +12,9 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// writer owns SQLite's one writing connection. Transactions that are waiting share
-// a commit, because most of a commit is a wait for the disk; one that comes alone
-// is committed at once. When one fails after it has written, the others are undone
-// with it and run again without it: that is rare, while savepoints would cost every
-// transaction a fifth of its time.
+// writer owns SQLite's only writing connection. Waiting transactions share a commit, because most of a commit is a wait
+// for the disk; a single transaction is committed immediately. If one fails after it has written, the others are rolled
+// back with it and run again without it: that is rare, while savepoints would cost every transaction a fifth of its time.
 type writer struct {
 	file  original
 	conn  *conn
@@ -43,9 +41,8 @@ func startWriter(ctx context.Context, path string) (*writer, error) {
 	return w, nil
 }
 
-// firstConn opens the connection. Servers that open a new database at once get in
-// each other's way while it is switched to WAL, which SQLite refuses without
-// heeding busy_timeout.
+// firstConn opens the connection. Servers that open a new database together get in each other's way while it is switched
+// to WAL: SQLite refuses that without regard to busy_timeout.
 func firstConn(ctx context.Context, path string) (*conn, error) {
 	const (
 		tries = 500
@@ -67,7 +64,7 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 	}
 }
 
-// do has the writer run fn, and returns once that is on disk or undone.
+// do makes the writer run fn, and returns once the result is on disk or rolled back.
 func (w *writer) do(ctx context.Context, fn func() error) error {
 	return withPathIfDamaged(w.file.path, w.queue.Do(ctx, &unit{fn: fn}))
 }
@@ -100,8 +97,8 @@ func (w *writer) share(units []*unit) {
 	}
 }
 
-// rehearse runs the units once before they count, and undoes what they did: a test sees that
-// what their functions leave behind outside the database does no harm.
+// rehearse runs the units once before the real run, and rolls them back: tests show that what the functions leave behind
+// outside the database does no harm.
 func (w *writer) rehearse(units []*unit) {
 	if w.conn.run(`BEGIN IMMEDIATE`) != nil {
 		return
@@ -109,11 +106,11 @@ func (w *writer) rehearse(units []*unit) {
 	for _, u := range units {
 		w.attempt(u)
 	}
-	_ = w.rollback() // or the next BEGIN fails
+	_ = w.rollback() // otherwise the next BEGIN fails
 }
 
-// withoutFailed undoes a batch that a unit, or what it added to a count, has broken, and runs
-// those that have not failed again, in one commit, or each in its own if that fails.
+// withoutFailed rolls back a batch in which a unit or its addition to a count failed. It runs the other units again in
+// one commit, or, if that fails, each in its own.
 func (w *writer) withoutFailed(units []*unit) {
 	var others []*unit
 	for _, u := range units {
@@ -129,11 +126,11 @@ func (w *writer) withoutFailed(units []*unit) {
 		return
 	}
 	for _, u := range others {
-		u.Err = w.together([]*unit{u}) // fails if the batch could not be undone
+		u.Err = w.together([]*unit{u}) // fails if the batch could not be rolled back
 	}
 }
 
-// together runs all of some units in one commit, or none.
+// together runs all the units in one commit, or none.
 func (w *writer) together(units []*unit) error {
 	err := w.begin()
 	if err != nil {
@@ -155,15 +152,15 @@ func (w *writer) together(units []*unit) error {
 	return nil
 }
 
-// attempt calls u's function, and reports whether it failed with something to undo. SQLite
-// ends a transaction by itself if, for example, the disk is full.
+// attempt calls u's function, and reports whether it failed with something to roll back. SQLite itself ends a transaction
+// if, for example, the disk is full.
 func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	w.conn.failed = nil
 	u.Err = safely(u.fn)
 	ended := !w.conn.InTransaction()
 	if u.Err == nil {
-		u.Err = w.conn.failed // as on PostgreSQL, where nothing goes on after it
+		u.Err = w.conn.failed // as on PostgreSQL, where nothing works after an error
 	}
 	if ended && u.Err == nil {
 		u.Err = errAborted
@@ -175,7 +172,7 @@ func (w *writer) attempt(u *unit) (broken bool) {
 	return ended || w.conn.TotalChanges() != changes
 }
 
-// addCounts adds up what the units have added to the same counts.
+// addCounts runs the units' additions, with those to the same counts summed.
 func (w *writer) addCounts() error {
 	sums := sum(w.conn.additions)
 	w.conn.additions = w.conn.additions[:0]
@@ -187,7 +184,7 @@ func (w *writer) addCounts() error {
 	return nil
 }
 
-// safely calls fn and turns a panic into its error: this goroutine serves others too.
+// safely calls fn and turns a panic into an error: this goroutine serves other callers too.
 func safely(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

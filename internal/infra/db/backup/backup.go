@@ -1,4 +1,4 @@
-// Package backup copies a SQLite database while servers use it, and puts copies back.
+// Package backup copies a SQLite database while servers use it, and restores copies.
 package backup
 
 import (
@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// What Make and Restore refuse, besides replacing a file (fs.ErrExist).
+// Errors of Make and Restore, besides that of replacing a file (fs.ErrExist).
 var (
 	errNotSQLite = errors.New("this is for SQLite: PostgreSQL has pg_dump and pg_restore")
 	errInUse     = errors.New("the database is in use: stop the server first")
@@ -23,8 +23,8 @@ var (
 	errEmpty     = errors.New("the database is empty: there is nothing to back up")
 )
 
-// Make writes a consistent copy of a SQLite database to a new file, while
-// servers go on using the database. The copy has the schema that it finds.
+// Make writes a consistent copy of a SQLite database to a new file, while servers continue to use the database. The copy
+// keeps the present schema.
 func Make(ctx context.Context, url, path string) error {
 	source, err := sqliteFile(url)
 	if err != nil {
@@ -41,7 +41,7 @@ func Make(ctx context.Context, url, path string) error {
 		return err
 	}
 	defer os.Remove(partial)              // no effect once renamed
-	defer os.Remove(partial + "-journal") // SQLite leaves it where there is no room
+	defer os.Remove(partial + "-journal") // SQLite leaves it when the disk is full
 	if err := vacuumInto(ctx, source, partial, path); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
@@ -51,9 +51,9 @@ func Make(ctx context.Context, url, path string) error {
 	return install(partial, path)
 }
 
-// vacuumInto copies a database to a file that is going to be at path.
+// vacuumInto copies a database to the file partial, which will be renamed to path.
 func vacuumInto(ctx context.Context, source, partial, path string) error {
-	c, err := sqlite.OpenOwn(source, "secure_delete = ON") // in the copy too: rows are moved while it is made
+	c, err := sqlite.OpenOwn(source, "secure_delete = ON") // applies to the copy too: rows move while it is made
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func vacuumInto(ctx context.Context, source, partial, path string) error {
 	return errors.Join(err, c.Close())
 }
 
-// checkBegun refuses a database without a schema: a copy of it is no backup.
+// checkBegun refuses a database without a schema: a copy of it is not a backup.
 func checkBegun(c *sqlite.Conn) error {
 	begun, err := c.Text(`SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE tbl_name <> 'migrations')`)
 	if err == nil && begun == "0" {
@@ -81,10 +81,9 @@ func checkBegun(c *sqlite.Conn) error {
 	return err
 }
 
-// Restore replaces a SQLite database, which must not be in use, with a copy made by
-// Make. Only with replace does it overwrite a database that exists. If anything
-// goes wrong, the database stays as it was. The copy is brought up to date, and prepare changes
-// it, before it gets its place.
+// Restore replaces a SQLite database, which must not be in use, with a copy made by Make. It overwrites an existing
+// database only with replace. The copy is migrated and changed by prepare before it replaces the database. If anything
+// fails, the database stays unchanged.
 func Restore(ctx context.Context, from, url string, replace bool, prepare func(context.Context, *db.Tx) error) (err error) {
 	target, err := sqliteFile(url)
 	if err != nil {
@@ -119,7 +118,7 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 		return fmt.Errorf("%s: %w", target, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	// A journal left behind would be taken for the new database's own.
+	// SQLite would use a leftover journal for the new database.
 	for _, journal := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Remove(target + journal); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -128,7 +127,7 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	return install(partial, target)
 }
 
-// openAndPrepare opens a copy, and closes it with all that is changed in the one file.
+// openAndPrepare opens and prepares a copy, and closes it with all changes in the one file.
 func openAndPrepare(ctx context.Context, path string, prepare func(context.Context, *db.Tx) error) error {
 	d, err := db.Open(ctx, "sqlite:"+path)
 	if err != nil {
@@ -145,10 +144,10 @@ func sqliteFile(url string) (path string, err error) {
 	return path, nil
 }
 
-// follow returns where a file is that links may lead to. It need not be there.
+// follow returns the file that a path with links leads to. The file need not exist.
 func follow(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err // such as of links in a circle
+		return "", err // for example for circular links
 	}
 	for {
 		to, err := os.Readlink(path)
@@ -166,11 +165,10 @@ func follow(path string) (string, error) {
 	}
 }
 
-// reserve makes an empty file beside path that only its owner can read. It removes those
-// that processes left behind when they were killed; one that is still being written fails
-// when it is to get its name.
+// reserve makes an empty file beside path that only its owner can read. It removes the files of killed processes; if one
+// is still being written, renaming it fails.
 func reserve(path string) (string, error) {
-	left, err := filepath.Glob(escapeGlob(path) + ".*.partial*") // with their journals
+	left, err := filepath.Glob(escapeGlob(path) + ".*.partial*") // including their journals
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +179,7 @@ func reserve(path string) (string, error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return "", fmt.Errorf("%s: %w", path, e.Err) // nobody knows the name in e
+		return "", fmt.Errorf("%s: %w", path, e.Err) // the temporary name in e would not help anybody
 	}
 	if err != nil {
 		return "", err
@@ -189,7 +187,7 @@ func reserve(path string) (string, error) {
 	return f.Name(), f.Close()
 }
 
-// escapeGlob makes filepath.Glob take a path as it is.
+// escapeGlob makes filepath.Glob match a path literally.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
@@ -203,7 +201,7 @@ func copyBeside(ctx context.Context, target, from string) (partial string, err e
 		return "", err
 	}
 	defer src.Close()
-	defer context.AfterFunc(ctx, func() { src.Close() })() // which ends the copying
+	defer context.AfterFunc(ctx, func() { src.Close() })() // ends the copying
 	if partial, err = reserve(target); err != nil {
 		return "", err
 	}
@@ -217,7 +215,7 @@ func copyBeside(ctx context.Context, target, from string) (partial string, err e
 	return partial, nil
 }
 
-// checkBackup finds out whether a file is a whole database of foyer's.
+// checkBackup checks that a file is a complete database of foyer.
 func checkBackup(ctx context.Context, path string) error {
 	c, err := sqlite.Open(path, "journal_mode = DELETE")
 	if err != nil {
@@ -241,8 +239,8 @@ func inspect(c *sqlite.Conn) error {
 	return nil
 }
 
-// claim keeps other processes from a SQLite file until release is called. Nobody
-// can be using a file that is missing, or no database.
+// claim keeps other processes from using a SQLite file until release is called. A file that is missing or not a database
+// cannot be in use.
 func claim(path string) (release func() error, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() error { return nil }, nil
@@ -251,7 +249,7 @@ func claim(path string) (release func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Leaving WAL takes the only connection there is, and keeps it from others.
+	// Leaving WAL requires, and keeps, an exclusive connection.
 	for _, statement := range []string{`PRAGMA locking_mode = EXCLUSIVE`, `PRAGMA journal_mode = DELETE`, `BEGIN EXCLUSIVE`} {
 		if err = c.Exec(statement); err != nil {
 			break
@@ -262,13 +260,12 @@ func claim(path string) (release func() error, err error) {
 		return c.Close, nil
 	case sqlite.Says(err, sqlite.Busy):
 		return nil, errors.Join(errInUse, c.Close())
-	default: // it may be in use all the same
+	default: // it may still be in use
 		return nil, errors.Join(err, c.Close())
 	}
 }
 
-// install gives a finished file its name, for good: once it returns, a power
-// failure changes nothing.
+// install gives a finished file its name durably: after it returns, a power failure changes nothing.
 func install(partial, path string) error {
 	if err := syncPath(partial); err != nil {
 		return err

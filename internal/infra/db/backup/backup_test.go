@@ -17,7 +17,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// addOrganization adds one and counts it, in one transaction.
+// addOrganization adds an organization and counts it, in one transaction.
 func addOrganization(t *testing.T, d *db.DB, id string) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -34,7 +34,7 @@ func addOrganization(t *testing.T, d *db.DB, id string) {
 	}
 }
 
-// organizations returns how many there are, and how many were counted.
+// organizations returns how many organizations there are, and how many were counted.
 func organizations(t *testing.T, d *db.DB) (rows, counted int) {
 	t.Helper()
 	rows, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM organizations`)
@@ -147,7 +147,7 @@ func TestRestoreWhereNothingIs(t *testing.T) {
 	}
 }
 
-// What is replaced is the file that a link leads to, on the disk where that is.
+// Restore through a link replaces the file that the link leads to, on that file's disk.
 func TestRestoreThroughLink(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -170,7 +170,7 @@ func TestRestoreThroughLink(t *testing.T) {
 	}
 }
 
-// A file that is gone is made where the links to it lead, and is no reason to be asked for --force.
+// Restore creates a missing file where the links lead, and does not ask for --force.
 func TestRestoreWhereLinksLead(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -202,7 +202,7 @@ func TestRestoreWhereLinksLead(t *testing.T) {
 	}
 }
 
-// A damaged database is what a restore is for, and its journal must not live on.
+// Restore replaces a damaged database, and removes its journal.
 func TestRestoreOverDamage(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -224,7 +224,7 @@ func TestRestoreOverDamage(t *testing.T) {
 	}
 }
 
-// What cannot be opened may be in use all the same.
+// A database that cannot be opened may still be in use.
 func TestRestoreOverWhatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -276,7 +276,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if err := backup.Make(t.Context(), url, newer); err != nil {
 		t.Fatal(err)
 	}
-	for _, replace := range []bool{false, true} { // before it is said what else is in the way: the file is there, and in use
+	for _, replace := range []bool{false, true} { // checked before the file's existence and use
 		if err := backup.Restore(t.Context(), newer, url, replace, asItWas); err == nil || !strings.Contains(err.Error(), "made by a newer foyer") {
 			t.Errorf("newer, replace %t: %v", replace, err)
 		}
@@ -317,7 +317,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// SQLite itself opens most backups that lack their last bytes, or have a wrong one.
+// Restore finds damage that SQLite itself overlooks: missing or wrong last bytes.
 func TestRestoreRefusesEachDamage(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -349,7 +349,7 @@ func TestRestoreRefusesEachDamage(t *testing.T) {
 	refused("bytes added:", 1, append(slices.Clone(sound), '\n'))
 }
 
-// What a killed backup or restore left behind goes with the next one.
+// A backup or restore removes the files that killed ones left behind.
 func TestPartialFilesAreRemoved(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -412,7 +412,7 @@ func TestBackupRefuses(t *testing.T) {
 	}
 }
 
-// Whoever is interrupted has no copy and keeps the database that there was.
+// An interrupted backup leaves no copy, and an interrupted restore keeps the database.
 func TestInterruptedBackup(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -436,8 +436,8 @@ func TestInterruptedBackup(t *testing.T) {
 	}
 }
 
-// A backup that finds no room leaves nothing behind, and says where it was to go. Not
-// parallel: the limit is the whole process's.
+// A backup to a full disk leaves nothing behind, and its error names the target. Not parallel: the limit applies to the
+// whole process.
 func TestBackupWithoutRoom(t *testing.T) {
 	url, path := sqliteURL(t)
 	d := dbtest.Open(t, url)
@@ -454,8 +454,8 @@ func TestBackupWithoutRoom(t *testing.T) {
 	}
 }
 
-// With a full disk, a start and a backup say so, and not that the disk is broken. Not parallel: the limit is the whole
-// process's.
+// On a full disk, a start and a backup report that, and not a broken disk. Not parallel: the limit applies to the whole
+// process.
 func TestOpenWithoutRoom(t *testing.T) {
 	url, path := sqliteURL(t)
 	d, err := db.Open(t.Context(), url)

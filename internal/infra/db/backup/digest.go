@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// A backup ends in a line with the digest of all that comes before it. SQLite ignores
-// what follows the last page, so that its own tools can open the file as well.
+// A backup ends in a line with the digest of everything before it. SQLite ignores data after the last page, so its own
+// tools can open the file too.
 const (
 	digestLabel = "\nfoyer backup sha256:"
 	digestSize  = len(digestLabel) + 2*sha256.Size + len("\n")
@@ -20,21 +20,21 @@ const (
 
 func digestLine(sum []byte) []byte { return []byte(digestLabel + hex.EncodeToString(sum) + "\n") }
 
-// addDigest appends the line with its digest to a file.
+// addDigest appends the line with the digest to a file.
 func addDigest(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { f.Close() })() // which ends the reading
+	defer context.AfterFunc(ctx, func() { f.Close() })() // ends the reading
 	sum := sha256.New()
-	if _, err = io.Copy(sum, f); err == nil { // which leaves f at its end
+	if _, err = io.Copy(sum, f); err == nil { // leaves f at its end
 		_, err = f.Write(digestLine(sum.Sum(nil)))
 	}
 	return errors.Join(err, f.Close())
 }
 
-// copyChecked copies what comes before the digest of a backup, and fails if it does not match.
+// copyChecked copies the content of a backup before its digest line, and fails if the digest does not match.
 func copyChecked(dst io.Writer, src *os.File) error {
 	info, err := src.Stat()
 	if err != nil {

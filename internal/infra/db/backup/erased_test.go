@@ -12,7 +12,7 @@ import (
 	"foyer/internal/infra/db/backup"
 )
 
-// What is deleted after a restore is nowhere in the file: nor where its row was while the backup was made.
+// Rows that are deleted after a restore are nowhere in the file, not even where they were during the backup.
 func TestErasedAfterRestore(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)

@@ -1,6 +1,6 @@
 package backup
 
-// What is refused.
+// Errors of Make and Restore.
 var (
 	ErrNotSQLite = errNotSQLite
 	ErrInUse     = errInUse

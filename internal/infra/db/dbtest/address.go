@@ -14,11 +14,11 @@ import (
 
 var (
 	firstPort = 20_000 + rand.Int64N(6_000)
-	nextPort  atomic.Int64 // counted from that
+	nextPort  atomic.Int64 // counted from firstPort
 )
 
-// FreeAddress returns where a server can listen that is started later, also again after it was killed. Nobody else gets its port:
-// it is below those that systems give to whoever asks for any, as other tests do meanwhile.
+// FreeAddress returns an address for a server that is started later, or restarted after it was killed. Nobody else gets
+// its port: it is below the range that systems use for port 0, as other tests request it.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
 	for {

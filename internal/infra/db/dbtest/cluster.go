@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// NewCluster runs a PostgreSQL server of the test's own, to be stopped, killed and replaced.
-// What it has acknowledged survives that its processes are killed.
+// NewCluster runs a PostgreSQL server for one test, which may stop, kill and replace it. Acknowledged changes survive
+// when its processes are killed.
 func NewCluster(tb testing.TB) *Cluster {
 	tb.Helper()
 	return newCluster(tb, initdb, robust)
@@ -34,19 +34,19 @@ func newCluster(tb testing.TB, command, settings string) *Cluster {
 		if err := errors.Join(c.admin.Close(), c.lifeline.Close()); err != nil {
 			tb.Error(err)
 		}
-		_ = c.keeper.Wait() // says how the server was stopped, which may be dead by now
+		_ = c.keeper.Wait() // its error says how the server was stopped, which may be dead by now
 	})
 	return c
 }
 
-// Relay returns a relay to the server, and the url of its database behind that.
+// Relay returns a relay to the server, and the url of its database through the relay.
 func (c *Cluster) Relay(tb testing.TB) (*Relay, string) {
 	tb.Helper()
 	r := StartRelay(tb, "unix", c.socket())
 	return r, "postgres://postgres@" + r.Address + "/postgres?sslmode=disable"
 }
 
-// URL is the database of the cluster.
+// URL returns the url of the cluster's database.
 func (c *Cluster) URL() string { return c.url("postgres") }
 
 func (c *Cluster) control(tb testing.TB, args ...string) {
@@ -56,7 +56,7 @@ func (c *Cluster) control(tb testing.TB, args ...string) {
 	}
 }
 
-// Stop stops the server, which ends its connections.
+// Stop stops the server and ends its connections.
 func (c *Cluster) Stop(tb testing.TB) {
 	tb.Helper()
 	c.control(tb, "-m", "fast", "stop")
@@ -76,13 +76,13 @@ func (c *Cluster) Kill(tb testing.TB) {
 	for tick := time.Tick(10 * time.Millisecond); anyAlive(pids); <-tick {
 		continue
 	}
-	// A process that nobody waits for would seem to be a server that runs.
+	// A process that nobody waits for would look like a running server.
 	if err := errors.Join(os.Remove(filepath.Join(c.dir, "data/postmaster.pid")), os.Remove(c.socket()+".lock")); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-// freeze stops all processes where they are, the one that starts the others first.
+// freeze stops all processes with SIGSTOP, the postmaster first.
 func (c *Cluster) freeze(tb testing.TB) (pids []int) {
 	tb.Helper()
 	file, err := os.ReadFile(filepath.Join(c.dir, "data/postmaster.pid"))
@@ -133,8 +133,7 @@ func anyAlive(pids []int) bool {
 	return false
 }
 
-// Image starts another server on a copy of the files as they are at one moment, as those of a
-// machine whose power fails.
+// Image starts another server on a copy of the files at one moment, as after a power failure.
 func (c *Cluster) Image(tb testing.TB) *Cluster {
 	tb.Helper()
 	pids := c.freeze(tb)
@@ -146,8 +145,7 @@ func (c *Cluster) Image(tb testing.TB) *Cluster {
 	return newCluster(tb, "mv "+c.dir+"/image data && rm data/postmaster.pid", "")
 }
 
-// Replica starts a server that has all the other one has, which from then on acknowledges
-// nothing that is not on both.
+// Replica starts a server with all data of this one, which from then on acknowledges only changes that both have.
 func (c *Cluster) Replica(tb testing.TB) *Cluster {
 	tb.Helper()
 	r := newCluster(tb, "pg_basebackup -D data -U postgres -h "+c.dir+" -R -c fast --no-sync", "")
@@ -164,13 +162,13 @@ func (c *Cluster) Replica(tb testing.TB) *Cluster {
 	}
 }
 
-// Promote makes a replica take changes.
+// Promote makes a replica accept changes.
 func (c *Cluster) Promote(tb testing.TB) {
 	tb.Helper()
 	c.control(tb, "promote")
 }
 
-// Lock keeps all others from a table of a database until unlock is called.
+// Lock locks a table of a database until unlock is called.
 func Lock(tb testing.TB, url, table string) (unlock func()) {
 	tb.Helper()
 	d, err := sql.Open("pgx", url)
@@ -191,8 +189,7 @@ func Lock(tb testing.TB, url, table string) (unlock func()) {
 	}
 }
 
-// Few returns the url of an empty database that gives n connections, and another that gives
-// as many as are wanted.
+// Few returns two urls of an empty database: one that allows n connections, and one without a limit.
 func Few(tb testing.TB, n int) (few, all string) {
 	tb.Helper()
 	all = Empty(tb)

@@ -9,13 +9,14 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Each runs test once per engine, side by side.
+// Each runs test once for each engine, in parallel.
 func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
 }
 
-// EachURL is Each for tests that open the database themselves: SQLite's is not made yet, and PostgreSQL's has the schema alone.
+// EachURL is Each for tests that open the database themselves: SQLite's does not exist yet, PostgreSQL's has only the
+// schema.
 func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -28,7 +29,7 @@ func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	})
 }
 
-// Open opens the database and closes it with the test.
+// Open opens the database and closes it at the end of the test.
 func Open(tb testing.TB, url string) *db.DB {
 	tb.Helper()
 	d, err := db.Open(tb.Context(), url)
@@ -43,7 +44,7 @@ func Open(tb testing.TB, url string) *db.DB {
 	return d
 }
 
-// InTurkish opens a PostgreSQL database in which a column has a Turkish collation: I is no capital of i there.
+// InTurkish opens a PostgreSQL database in which a column has a Turkish collation: there, I is not the capital of i.
 func InTurkish(tb testing.TB, table, column string) *db.DB {
 	tb.Helper()
 	d := Open(tb, Postgres(tb))

@@ -7,14 +7,14 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// IsSQLite tells which engine a database is of.
+// IsSQLite reports whether the engine of a database is SQLite.
 func IsSQLite(tb testing.TB, d *db.DB) bool {
 	tb.Helper()
 	_, err := db.One(tb.Context(), d, db.Value[string], `SELECT sqlite_version()`)
 	return err == nil
 }
 
-// Analyze has PostgreSQL know what its autovacuum finds out in time; SQLite does without.
+// Analyze collects the statistics that PostgreSQL's autovacuum would collect later; SQLite does without.
 func Analyze(tb testing.TB, d *db.DB) {
 	tb.Helper()
 	if IsSQLite(tb, d) {
@@ -28,7 +28,7 @@ func Analyze(tb testing.TB, d *db.DB) {
 	}
 }
 
-// Explain returns the steps in which the engine would run a query.
+// Explain returns the steps of the engine's plan for a query.
 func Explain(tb testing.TB, d *db.DB, query string, args ...any) []string {
 	tb.Helper()
 	explain, detail := `EXPLAIN `, db.Value[string]

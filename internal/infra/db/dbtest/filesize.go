@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// WithinFileSize runs fn while no file of the process may grow over a size in bytes, as on a disk that is full.
+// WithinFileSize runs fn while no file of the process may grow beyond a size in bytes, as on a full disk.
 func WithinFileSize(tb testing.TB, size uint64, fn func() error) error {
 	tb.Helper()
 	var limit syscall.Rlimit

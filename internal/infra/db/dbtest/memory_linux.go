@@ -2,8 +2,8 @@ package dbtest
 
 import "syscall"
 
-// memory is a folder that is kept in memory, if it has enough room for some clusters: a database is hundreds of
-// files, and nearly each test makes one.
+// memory returns a folder in memory if it has enough room for some clusters: a database consists of hundreds of files,
+// and nearly each test makes one.
 func memory() string {
 	const folder, enough = "/dev/shm", 4 << 30
 	var s syscall.Statfs_t

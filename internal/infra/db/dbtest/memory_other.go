@@ -2,5 +2,5 @@
 
 package dbtest
 
-// memory is no folder here: the default is taken.
+// memory returns no folder here, so that the default is used.
 func memory() string { return "" }

@@ -25,11 +25,11 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Postgres returns the url of a PostgreSQL database that lives as long as the test, and holds
-// nothing but foyer's schema, which each test would wait for otherwise. Its server is started
-// by the first call in a test binary and ends with that binary, however that ends.
+// Postgres returns the url of a PostgreSQL database that lives as long as the test, and contains only foyer's schema, so
+// that tests need not wait for the migrations. The first call in a test binary starts its server, which ends with that
+// binary, however that ends.
 //
-// The server forgoes fsync, and the disk where memory has room: it tests logic, not what survives a power failure.
+// The server does without fsync, and without the disk where memory has room: the tests check logic, not power failures.
 // Without PostgreSQL's server programs the test fails; it is never skipped.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
@@ -54,11 +54,11 @@ func database(tb testing.TB, template string) string {
 	return c.url(name)
 }
 
-// migrated is the database that those with the schema are copies of.
+// migrated is the database that is copied to make databases with the schema.
 const migrated = "migrated"
 
-// sharedCluster is one per test binary. Sharing it between the binaries of a run
-// would save a second each, and cost a count of users that survives kill -9.
+// sharedCluster is the cluster of a test binary. Sharing it between the binaries of a run would save a second each, but
+// need a count of users that survives kill -9.
 var sharedCluster = sync.OnceValues(func() (*Cluster, error) {
 	c, err := startCluster(memory(), initdb, forgetful)
 	if err != nil {
@@ -74,25 +74,24 @@ var sharedCluster = sync.OnceValues(func() (*Cluster, error) {
 	return c, d.Close()
 })
 
-// Cluster is a PostgreSQL server and the folder that holds all it has.
+// Cluster is a PostgreSQL server and the folder with all its files.
 type Cluster struct {
 	dir        string
 	programs   string
 	credential *syscall.Credential
 	admin      *sql.DB
-	lifeline   io.Closer // while it is open, the server runs
+	lifeline   io.Closer // the server runs while it is open
 	keeper     *exec.Cmd
 	databases  atomic.Int64
 }
 
-// url names a database of the cluster completely, so that no PG* variable of
-// the environment matters.
+// url returns the complete url of a database of the cluster, so that no PG* variable of the environment matters.
 func (c *Cluster) url(database string) string {
 	query := url.Values{"host": {c.dir}, "port": {"5432"}, "sslmode": {"disable"}}
 	return "postgres://postgres@/" + database + "?" + query.Encode()
 }
 
-// socket is where the server listens.
+// socket returns the unix socket that the server listens on.
 func (c *Cluster) socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
 
 // Exec runs a statement as the superuser.
@@ -105,7 +104,7 @@ func (c *Cluster) Exec(tb testing.TB, query string) {
 
 const initdb = "initdb -D data -U postgres -A trust -E UTF8 --no-locale --no-sync"
 
-// What a cluster survives: nothing, or that its processes are killed.
+// Settings of clusters: robust survives when its processes are killed, forgetful survives nothing.
 const (
 	robust = `
 		max_connections = 300
@@ -118,10 +117,9 @@ const (
 		autovacuum = off`
 )
 
-// keeper makes a server in the current folder, starts it, says so, and waits for its
-// standard input to end, which the kernel sees to when the test binary dies:
-// then it stops the server and removes the folder. It ignores the signals that
-// would keep it from that.
+// keeper makes a server in the current folder, starts it, reports that, and waits for the end of its standard input,
+// which the kernel closes when the test binary dies. Then it stops the server and removes the folder. It ignores the
+// signals that would prevent this.
 const keeper = `
 trap '' HUP INT TERM PIPE
 eval "$MAKE" >log 2>&1 &&
@@ -137,7 +135,8 @@ pg_ctl -D data -m immediate stop
 rm -rf "$PWD"
 `
 
-// startCluster runs a server whose folder data a command makes, in a new folder of parent, or where temporary ones are.
+// startCluster runs a server in a new folder of parent, or of the default for temporary folders; command makes its folder
+// data.
 func startCluster(parent, command, settings string) (*Cluster, error) {
 	programs, err := findPrograms()
 	if err != nil {
@@ -175,18 +174,17 @@ func startCluster(parent, command, settings string) (*Cluster, error) {
 	return c, err
 }
 
-// command runs in the cluster's folder, as its user.
+// command returns a command that runs in the cluster's folder, as its user.
 func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = c.dir
 	cmd.Env = []string{"PATH=" + c.programs + ":" + os.Getenv("PATH"), "LC_ALL=C"}
-	// A session of its own, so that Ctrl-C reaches the tests and not the server.
+	// It has a session of its own, so that Ctrl-C reaches the tests and not the server.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.credential}
 	return cmd
 }
 
-// findPrograms returns the folder of the newest PostgreSQL server programs.
-// Debian keeps them out of PATH.
+// findPrograms returns the folder of the newest PostgreSQL server programs. Debian does not have them in PATH.
 func findPrograms() (string, error) {
 	if path, err := exec.LookPath("pg_ctl"); err == nil {
 		return filepath.Dir(path), nil
@@ -206,9 +204,8 @@ func findPrograms() (string, error) {
 	return dir, nil
 }
 
-// unprivileged gives dir to the user the server runs as and returns that user's
-// credential, or nil where it is already the one who runs the tests: only for
-// root are they different, because PostgreSQL refuses to run as root.
+// unprivileged gives dir to the user that the server runs as and returns that user's credential, or nil if the tests
+// already run as that user. Only root needs another user, because PostgreSQL refuses to run as root.
 func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

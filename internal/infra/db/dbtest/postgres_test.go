@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// holdCluster names the variable that makes the test binary the one to be killed.
+// holdCluster names the variable that makes the test binary the process to be killed.
 const holdCluster = "DBTEST_HOLD_CLUSTER"
 
-// TestMain lets the binary play the process that holds a cluster until it dies.
+// TestMain lets the binary be the process that holds a cluster until it dies.
 func TestMain(m *testing.M) {
 	if os.Getenv(holdCluster) == "" {
 		os.Exit(m.Run())
@@ -66,8 +66,7 @@ func TestClusterEndsWithItsProcess(t *testing.T) {
 	}
 }
 
-// killHolder starts a process that holds a cluster, kills its whole process
-// group, and returns the cluster's folder.
+// killHolder starts a process that holds a cluster, kills its whole process group, and returns the cluster's folder.
 func killHolder(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -87,6 +86,6 @@ func killHolder(t *testing.T) string {
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Wait() // says that the process was killed, which is the point
+	cmd.Wait() // its error says that the process was killed, as intended
 	return strings.TrimSpace(line)
 }

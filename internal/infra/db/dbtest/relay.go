@@ -12,21 +12,20 @@ import (
 	"testing"
 )
 
-// Relay passes connections on to a server, unless it is silent: then it takes what comes
-// and says nothing.
+// Relay forwards connections to a server. While it is silent, it accepts data and neither forwards nor answers it.
 type Relay struct {
 	Address string
 	Silent  atomic.Bool
-	Heard   chan struct{} // something came and was not passed on
+	Heard   chan struct{} // some data came and was not forwarded
 
 	mu      sync.Mutex
-	network string // of the server, with its address
+	network string // of the server, like its address
 	server  string
 	isCut   bool
 	open    map[net.Conn]bool
 }
 
-// Relayed returns the url of an empty PostgreSQL database behind relays, which are its hosts.
+// Relayed returns the url of an empty PostgreSQL database whose hosts are n relays.
 func Relayed(tb testing.TB, n int) (string, []*Relay) {
 	tb.Helper()
 	u, err := url.Parse(Postgres(tb))
@@ -65,7 +64,7 @@ func StartRelay(tb testing.TB, network, server string) *Relay {
 	return r
 }
 
-// Cut ends all connections, and each new one at once, until Mend.
+// Cut closes all connections, and each new one immediately, until Mend.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,14 +82,14 @@ func (r *Relay) Mend() {
 	r.isCut = false
 }
 
-// To has new connections go to another server.
+// To makes new connections go to another server.
 func (r *Relay) To(c *Cluster) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.network, r.server = "unix", c.socket()
 }
 
-// Connections is how many are open.
+// Connections returns how many connections are open.
 func (r *Relay) Connections() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +100,7 @@ func (r *Relay) connect(client net.Conn) {
 	r.mu.Lock()
 	network, address, refuses := r.network, r.server, r.isCut
 	r.mu.Unlock()
-	if refuses { // without bothering the server
+	if refuses { // without a connection to the server
 		client.Close()
 		return
 	}

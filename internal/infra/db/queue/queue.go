@@ -1,4 +1,4 @@
-// Package queue brings callers to one goroutine that serves many of them at a time.
+// Package queue collects concurrent callers for one goroutine that serves many of them at a time.
 package queue
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Queue collects callers into batches: those that come while a batch is served share the
-// next one. A single caller is served at once.
+// Queue collects callers into batches: those that come while a batch is served share the next one. A single caller is
+// served immediately.
 type Queue[T Entry] struct {
 	ready chan struct{} // there may be enough callers, or the queue is closed
 	done  chan struct{}
@@ -19,12 +19,12 @@ type Queue[T Entry] struct {
 
 	mu       sync.Mutex
 	waiting  []T
-	batching batching // changed by the serving goroutine alone
+	batching batching // changed only by the serving goroutine
 	closed   bool
-	waited   time.Duration // by all who have been served
+	waited   time.Duration // total of all served callers
 }
 
-// Entry is what a caller brings: a pointer to a struct that embeds Turn.
+// Entry is the work of a caller: a pointer to a struct that embeds Turn.
 type Entry interface {
 	comparable
 	turn() *Turn
@@ -32,7 +32,7 @@ type Entry interface {
 
 // Turn is one caller's part in a batch.
 type Turn struct {
-	Err error // what came of it
+	Err error // the result
 
 	served chan struct{}
 	since  time.Time
@@ -40,18 +40,17 @@ type Turn struct {
 
 func (t *Turn) turn() *Turn { return t }
 
-// ErrClosed is what callers get who have not been served when the queue is closed.
+// ErrClosed is the error of callers that have not been served when the queue is closed.
 var ErrClosed = errors.New("the database is closed")
 
 const (
-	// maxShared is how many callers may share a batch, so that the first does not wait
-	// for ever.
+	// maxShared is how many callers may share a batch, so that the first one does not wait for ever.
 	maxShared = 64
-	// maxPause is how long a batch may wait for callers that it expects.
+	// maxPause is how long a batch may wait for the callers that it expects.
 	maxPause = time.Millisecond
 )
 
-// Start calls serve for one batch after another, until the queue is closed.
+// Start calls serve for one batch after another until the queue is closed.
 func Start[T Entry](serve func(batch []T)) *Queue[T] {
 	q := &Queue[T]{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
 	q.pause.Stop()
@@ -59,8 +58,7 @@ func Start[T Entry](serve func(batch []T)) *Queue[T] {
 	return q
 }
 
-// Do returns what came of an entry once it has been served. If ctx is done before its
-// batch begins, it never is.
+// Do returns the result of an entry once it has been served. If ctx is done before its batch begins, it is not served.
 func (q *Queue[T]) Do(ctx context.Context, entry T) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,7 +114,7 @@ func (q *Queue[T]) wake() {
 	}
 }
 
-// Close turns away all who wait, and returns when the batch under way has been served.
+// Close refuses all waiting callers, and returns when the running batch has been served.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.closed = true
@@ -129,7 +127,7 @@ func (q *Queue[T]) run(serve func(batch []T)) {
 	defer close(q.done)
 	batch := make([]T, 0, maxShared)
 	for {
-		runtime.Gosched() // let callers join who are about to
+		runtime.Gosched() // let callers join that are about to
 		batch = q.next(batch[:0])
 		if len(batch) == 0 {
 			return
@@ -144,9 +142,9 @@ func (q *Queue[T]) run(serve func(batch []T)) {
 	}
 }
 
-// next puts the waiting callers into a batch. If there were more at the end of the last
-// batch, it waits for them a little: most clients that were just answered ask again at
-// once, and one batch costs less than two. There is no batch once the queue is closed.
+// next puts the waiting callers into a batch. If there were more at the end of the last batch, it waits for them briefly:
+// most clients ask again immediately after an answer, and one batch costs less than two. The batch is empty once the
+// queue is closed.
 func (q *Queue[T]) next(batch []T) []T {
 	if q.batching.expected > 1 {
 		q.pause.Reset(q.batching.timeout)
@@ -164,8 +162,7 @@ func (q *Queue[T]) next(batch []T) []T {
 	}
 }
 
-// take fills a batch if there are enough callers, or turns them away if the queue is
-// closed.
+// take fills a batch if there are enough callers, or refuses them if the queue is closed.
 func (q *Queue[T]) take(batch []T) (filled []T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,14 +186,14 @@ func (q *Queue[T]) take(batch []T) (filled []T, ok bool) {
 	return batch, true
 }
 
-// Waits is how many callers wait now, and how long all that were served have waited.
+// Waits returns how many callers are waiting now, and how long all served callers together have waited.
 func (q *Queue[T]) Waits() (now int, all time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting), q.waited
 }
 
-// giveUp serves a batch without the callers that were expected.
+// giveUp stops waiting for the expected callers.
 func (q *Queue[T]) giveUp() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"foyer/internal/infra/db/queue"
 )
 
-// start starts a queue, each of whose batches is served by serve.
+// start starts a queue whose batches are served by serve.
 func start(serve func()) (do func(context.Context) error, stop func()) {
 	q := queue.Start(func([]*queue.Turn) { serve() })
 	return func(ctx context.Context) error { return q.Do(ctx, &queue.Turn{}) }, q.Close
 }
 
-// slow starts a queue, each of whose batches takes a second to serve, and counts these.
+// slow starts a queue whose batches take a second each, and counts them.
 func slow() (do func(context.Context) error, stop func(), batches *int) {
 	batches = new(int)
 	do, stop = start(func() {
@@ -28,8 +28,7 @@ func slow() (do func(context.Context) error, stop func(), batches *int) {
 	return do, stop, batches
 }
 
-// TestBatches lets clients ask again and again, each a pause after its answer, while a
-// batch takes a millisecond to serve.
+// TestBatches has clients that ask again and again, each a pause after its answer, while a batch takes a millisecond.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	const (
@@ -42,7 +41,7 @@ func TestBatches(t *testing.T) {
 		pause   func(client int) time.Duration
 		batches int           // at most
 		took    time.Duration // at most
-		slowest time.Duration // answer, at most
+		slowest time.Duration // wait for an answer, at most
 	}{
 		{
 			"one alone never waits", 1,
@@ -98,7 +97,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestAloneAgain lets one caller come long after many have shared batches.
+// TestAloneAgain has one caller long after many have shared batches.
 func TestAloneAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +122,7 @@ func TestAloneAgain(t *testing.T) {
 	})
 }
 
-// TestLeft lets a caller give up while another is served.
+// TestLeft has a caller that gives up while another is served.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,8 +143,8 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// TestLeaveQueue lets two callers come while a first is served: one gives up, and the
-// other is still there when the queue is closed.
+// TestLeaveQueue has two callers that come while a first is served: one gives up, and the other still waits when the
+// queue is closed.
 func TestLeaveQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Error is an error that SQLite returned.
+// Error is an error from SQLite.
 type Error struct {
 	Code int // extended, https://sqlite.org/rescode.html
 	text string
@@ -27,13 +27,13 @@ const (
 	CannotOpen = lib.SQLITE_CANTOPEN
 )
 
-// Says reports whether err is SQLite's, with one of some codes.
+// Says reports whether err is an SQLite error with one of the codes.
 func Says(err error, codes ...int) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && slices.Contains(codes, e.Code&0xff)
 }
 
-// IsDamaged reports whether a file is no SQLite database, or no longer one.
+// IsDamaged reports whether err says that a file is not, or no longer, a SQLite database.
 func IsDamaged(err error) bool { return Says(err, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB) }
 
 func (c *Conn) check(result int32) error {

@@ -1,4 +1,4 @@
 package sqlite
 
-// Kept is how many statements are kept prepared.
+// Kept returns how many prepared statements are cached.
 func (c *Conn) Kept() int { return len(c.stmts) }

@@ -11,15 +11,15 @@ import (
 // ErrForeign means that a file is another program's database.
 var ErrForeign = errors.New("this is another program's database: it has tables, but not foyer's")
 
-// selectForeign asks whether there are tables without the one that is made first.
+// selectForeign tests whether there are tables but not the one that foyer makes first.
 const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
 	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
 
-// Patient is the pragma that has statements wait for locks of other processes, in milliseconds.
+// Patient is the pragma that makes statements wait for the locks of other processes, in milliseconds.
 const Patient = "busy_timeout = 10000"
 
-// OpenOwn opens a database that is foyer's, or empty, with Patient and other pragmas. It leaves another program's as it
-// is: what would change it waits until that is known.
+// OpenOwn opens a database that is foyer's, or empty, with Patient and other pragmas. It does not change another
+// program's database: it sets the pragmas only after the check.
 func OpenOwn(path string, pragmas ...string) (*Conn, error) {
 	c, err := Open(path, Patient)
 	if err != nil {
@@ -41,13 +41,13 @@ func OpenOwn(path string, pragmas ...string) (*Conn, error) {
 	return c, nil
 }
 
-// lacksShared reports whether there is no room for the file beside a database that those who open it share.
+// lacksShared reports whether there is no room for the shared memory file beside a database.
 func lacksShared(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Code == lib.SQLITE_IOERR_SHMOPEN || e.Code == lib.SQLITE_IOERR_SHMSIZE)
 }
 
-// Text runs a query that yields one text or number, and returns that as text.
+// Text runs a query for one text or number and returns it as text.
 func (c *Conn) Text(query string) (string, error) {
 	s, err := c.Prepare(query)
 	if err != nil {

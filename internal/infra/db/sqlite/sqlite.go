@@ -1,8 +1,6 @@
-// Package sqlite is a thin layer over SQLite's C interface, in the translation to
-// Go that modernc.org/sqlite carries. The driver above that translation is made
-// for database/sql: it asks for the names and types of all columns at each query,
-// boxes each value and takes a lock at each call, which together cost about as
-// much as a small query does.
+// Package sqlite is a thin layer over SQLite's C interface, in the translation to Go that is part of modernc.org/sqlite.
+// The driver above that translation is made for database/sql: it asks for the names and types of all columns at each
+// query, boxes each value and takes a lock at each call, which together cost about as much as a small query.
 package sqlite
 
 import (
@@ -19,15 +17,15 @@ import (
 // Conn is a connection to a database, for one goroutine at a time.
 type Conn struct {
 	tls   *libc.TLS
-	db    uintptr          // a sqlite3
-	stmts map[string]*Stmt // kept prepared
+	db    uintptr          // a pointer to sqlite3
+	stmts map[string]*Stmt // prepared, for later use
 
 	done   <-chan struct{}
-	isDone func(*libc.TLS, uintptr) int32 // called by SQLite: not 0 ends the statement under way
+	isDone func(*libc.TLS, uintptr) int32 // called by SQLite: a result other than 0 ends the running statement
 }
 
-// Open opens the database in the file at path, which it makes if there is none,
-// and runs the pragmas given, such as "synchronous=FULL".
+// Open opens the database in the file at path, which it makes if it does not exist, and runs the given pragmas, such as
+// "synchronous=FULL".
 func Open(path string, pragmas ...string) (*Conn, error) {
 	c := &Conn{tls: libc.NewTLS(), stmts: map[string]*Stmt{}}
 	err := c.open(path)
@@ -76,9 +74,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Prepare returns the statement of a query, which is exactly one SQL statement. It belongs
-// to the connection, which keeps it for the next time, and is good until the next Prepare,
-// or while it has rows to come.
+// Prepare returns the prepared statement of a query, which must be exactly one SQL statement. The connection owns and
+// caches it. It is valid until the next Prepare, or while it has more rows.
 func (c *Conn) Prepare(query string) (*Stmt, error) {
 	if s, ok := c.stmts[query]; ok {
 		return s, nil
@@ -93,11 +90,11 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 	return s, err
 }
 
-// maxStmts bounds the statements that are kept. There are about two hundred, and the forms
-// that filters and changed fields give some of them.
+// maxStmts limits the number of cached statements. There are about two hundred, and variants of some for filters and
+// changed fields.
 const maxStmts = 1000
 
-// evict ends a statement, any one that has no rows to come.
+// evict finalizes any one statement that has no more rows.
 func (c *Conn) evict() {
 	for query, s := range c.stmts {
 		if lib.Xsqlite3_stmt_busy(c.tls, s.stmt) == 0 {
@@ -108,8 +105,8 @@ func (c *Conn) evict() {
 	}
 }
 
-// rowLock is what ends a SELECT that locks its rows. SQLite has no such words: a transaction has the
-// whole database to itself.
+// rowLock matches the end of a SELECT that locks its rows. SQLite has no such clauses: a transaction has the whole
+// database to itself.
 var rowLock = regexp.MustCompile(`\s+FOR (?:UPDATE|KEY SHARE)(?: OF \w+)?(?: SKIP LOCKED)?\b`)
 
 func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
@@ -140,7 +137,7 @@ func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
 	return s, nil
 }
 
-// Exec runs a statement that will not be needed again.
+// Exec runs a statement without caching it.
 func (c *Conn) Exec(query string) error {
 	s, err := c.prepare(query, 0)
 	if err != nil {
@@ -150,20 +147,20 @@ func (c *Conn) Exec(query string) error {
 	return s.Run()
 }
 
-// Changes is how many rows the last INSERT, UPDATE or DELETE changed.
+// Changes returns how many rows the last INSERT, UPDATE or DELETE changed.
 func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
-// TotalChanges is how many rows have been changed since the connection was opened.
+// TotalChanges returns how many rows have been changed since the connection was opened.
 func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
 
-// InTransaction reports whether a transaction is under way. SQLite ends one by itself
-// when the disk is full or fails, or memory runs out.
+// InTransaction reports whether a transaction is running. SQLite itself ends a transaction when the disk is full or
+// fails, or memory runs out.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// EndWith makes statements end soon after done is closed, with the error Interrupt; nil is never closed.
+// EndWith makes statements end soon after done is closed, with the error Interrupt; a nil channel is never closed.
 func (c *Conn) EndWith(done <-chan struct{}) { c.done = done }
 
-// checkEvery is after how many steps of SQLite's own machine, each some 50 ns, a statement looks
+// checkEvery is how many steps of SQLite's virtual machine, of about 50 ns each, a statement runs between two checks
 // whether it must end.
 const checkEvery = 1000
 
@@ -179,10 +176,10 @@ func (c *Conn) checkDone() {
 	lib.Xsqlite3_progress_handler(c.tls, c.db, checkEvery, *(*uintptr)(unsafe.Pointer(&c.isDone)), 0)
 }
 
-// LastInsertID is the number of the row that the last INSERT made.
+// LastInsertID returns the number of the row that the last INSERT made.
 func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
-// out calls a function that gives its result by writing it to an address.
+// out calls a function that writes its result to an address.
 func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T {
 	size := int(unsafe.Sizeof(T(0)))
 	address := tls.Alloc(size)
@@ -191,7 +188,7 @@ func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T
 	return *(*T)(pointer(address))
 }
 
-// pointer is a pointer to memory that Go's collector does not know.
+// pointer returns a pointer to memory that Go's collector does not know.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 func memory(address uintptr, size int) []byte { return unsafe.Slice((*byte)(pointer(address)), size) }

@@ -55,8 +55,7 @@ func run(t *testing.T, c *sqlite.Conn, query string, values ...sqlite.Value) ([]
 	return first, nil
 }
 
-// Arguments are told apart by their numbers, not by where they stand; a statement
-// is used again and again, with texts of any length.
+// Arguments are identified by number, not by position; a statement is reused with texts of any length.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	c := open(t, filepath.Join(t.TempDir(), "a b?c%20.db"))
@@ -77,7 +76,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// What locks rows is for PostgreSQL.
+// Row locks are for PostgreSQL only.
 func TestRowLocks(t *testing.T) {
 	t.Parallel()
 	c := open(t, filepath.Join(t.TempDir(), "a b?c%20.db"))
@@ -104,7 +103,7 @@ func TestWrongStatements(t *testing.T) {
 	}
 }
 
-// A statement that has failed is as good as new once it is reset.
+// A failed statement works again after a reset.
 func TestErrorHasCode(t *testing.T) {
 	t.Parallel()
 	const insert = `INSERT INTO t (a) VALUES ($1)`
@@ -123,7 +122,7 @@ func TestErrorHasCode(t *testing.T) {
 	}
 }
 
-// What SQLite says is passed on once.
+// An error of SQLite says its text once.
 func TestErrorIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -147,7 +146,7 @@ func TestOpenNoDatabase(t *testing.T) {
 	}
 }
 
-// More statements than a connection keeps can be run, while one of them has rows to come.
+// A connection can run more statements than it caches while one of them has more rows.
 func TestManyStatements(t *testing.T) {
 	t.Parallel()
 	c := open(t, filepath.Join(t.TempDir(), "foyer.db"))

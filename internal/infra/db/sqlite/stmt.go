@@ -10,17 +10,17 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Stmt is a prepared statement. Bind gives it its arguments, Step runs it row by
-// row, and Reset ends it, whether it failed or not.
+// Stmt is a prepared statement. Bind sets its arguments, Step runs it up to the next row, and Reset ends it, whether it
+// failed or not.
 type Stmt struct {
 	conn       *Conn
-	stmt       uintptr // a sqlite3_stmt
-	parameters []int   // the n of each $n, in SQLite's own order
-	texts      uintptr // memory for arguments that are texts
-	capacity   int     // of it, in bytes
+	stmt       uintptr // a pointer to sqlite3_stmt
+	parameters []int   // the n of each $n, in SQLite's order
+	texts      uintptr // memory for text arguments
+	capacity   int     // of texts, in bytes
 }
 
-// Kind is what an argument or a column is.
+// Kind is the type of an argument or a column.
 type Kind uint8
 
 // The kinds of values that foyer stores.
@@ -33,8 +33,8 @@ const (
 // Value is an argument.
 type Value struct {
 	Kind Kind
-	Int  int64  // of an Integer
-	Text string // of a Text
+	Int  int64  // if Kind is Integer
+	Text string // if Kind is Text
 }
 
 // keptTexts is how many bytes of memory a statement keeps for later arguments.
@@ -55,7 +55,7 @@ func (s *Stmt) nameParameters() error {
 // Bind sets all arguments: $1 is values[0]. The statement must not be between two
 // rows.
 func (s *Stmt) Bind(values []Value) error {
-	size := 1 // an empty text has an address, too
+	size := 1 // an empty text needs an address too
 	for _, v := range values {
 		size += len(v.Text)
 	}
@@ -77,8 +77,7 @@ func (s *Stmt) Bind(values []Value) error {
 	return nil
 }
 
-// bind sets one argument; its text is a copy at an address, which SQLite uses until
-// the next one is bound.
+// bind sets one argument; a text has been copied to an address, and SQLite uses that copy until the next Bind.
 func (s *Stmt) bind(i int32, v Value, address uintptr) (result int32) {
 	switch v.Kind {
 	case Integer:
@@ -109,7 +108,7 @@ func (s *Stmt) release() {
 	s.texts, s.capacity = 0, 0
 }
 
-// Step runs the statement up to its next row, and reports whether there is one.
+// Step runs the statement up to its next row and reports whether there is one.
 func (s *Stmt) Step() (row bool, err error) {
 	switch result := lib.Xsqlite3_step(s.conn.tls, s.stmt); result {
 	case lib.SQLITE_ROW:
@@ -129,7 +128,7 @@ func (s *Stmt) Run() (err error) {
 	return err
 }
 
-// Reset makes the statement ready for other arguments.
+// Reset makes the statement ready for new arguments.
 func (s *Stmt) Reset() {
 	lib.Xsqlite3_reset(s.conn.tls, s.stmt) // returns the error that Step returned
 	if s.capacity > keptTexts {
@@ -137,10 +136,10 @@ func (s *Stmt) Reset() {
 	}
 }
 
-// Columns is how many columns a row has.
+// Columns returns how many columns a row has.
 func (s *Stmt) Columns() int { return int(lib.Xsqlite3_column_count(s.conn.tls, s.stmt)) }
 
-// Kind is what a column of the current row is; the first column is 0.
+// Kind returns the type of a column of the current row; the first column is 0.
 func (s *Stmt) Kind(column int) Kind {
 	switch lib.Xsqlite3_column_type(s.conn.tls, s.stmt, int32(column)) {
 	case lib.SQLITE_NULL:
@@ -152,12 +151,12 @@ func (s *Stmt) Kind(column int) Kind {
 	}
 }
 
-// Int is the value of a column of the current row, as an integer.
+// Int returns a column of the current row as an integer.
 func (s *Stmt) Int(column int) int64 {
 	return lib.Xsqlite3_column_int64(s.conn.tls, s.stmt, int32(column))
 }
 
-// Text is the value of a column of the current row, as a text.
+// Text returns a column of the current row as a text.
 func (s *Stmt) Text(column int) string {
 	address := lib.Xsqlite3_column_text(s.conn.tls, s.stmt, int32(column))
 	return string(memory(address, int(lib.Xsqlite3_column_bytes(s.conn.tls, s.stmt, int32(column)))))
