@@ -9,9 +9,8 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// findRef finds the current bundle of the plugin with a public token or, given a
-// sum, the bundle with that sum among its versions.
-// Of an organization that may not use apps there is none.
+// findRef finds the current bundle of the plugin with a public token or, given a sum, the bundle with that sum among
+// its versions. It finds none if the organization may not use apps.
 func findRef(ctx context.Context, q db.Querier, publicToken, sha256 string) (ref, error) {
 	const selectRef = `
 		SELECT s.plugin_id, s.organization_id, v.bundle, p.disabled_at IS NOT NULL, v.withdrawn_at IS NOT NULL

@@ -26,9 +26,8 @@ const (
 	// maxScriptBytes bounds the bundles in memory.
 	maxScriptBytes = 24 << 20
 
-	// maxLoading is how many bundles that are not in memory are read and compressed at
-	// once, which takes 50 MB for a large one, and maxLoadingWait how many more may wait
-	// for that: a page may have dozens of apps.
+	// maxLoading is how many bundles that are not in memory are read and compressed at once; a large one takes 50 MB.
+	// maxLoadingWait is how many more may wait: a page may have dozens of apps.
 	maxLoading     = 2
 	maxLoadingWait = 200
 )
@@ -40,21 +39,20 @@ type Script struct {
 	Disabled bool // it stands for the bundle of a plugin that is disabled
 }
 
-// Bundles serves compiled bundles to browsers. It keeps what it has looked up in
-// memory, so that most requests touch no disk, and also notes there which ones were
-// asked for.
+// Bundles serves compiled bundles to browsers. It caches them, so that most requests touch no disk, and notes which
+// ones were requested.
 type Bundles struct {
 	DB *db.DB
 
 	scripts    cache.Cache[string, *Script] // by sum
 	refs       cache.Cache[string, ref]     // by public token and sum; their version is generation
-	generation atomic.Int64                 // counted up by forget
+	generation atomic.Int64                 // counted up by invalidate
 	flight     flight.Group[*Script]
-	queue      *fair.Queue // of bundles to load, between organizations
+	queue      *fair.Queue // of bundles to load, shared between organizations
 	uses       uses
 }
 
-// NewBundles returns what serves the bundles that d holds.
+// NewBundles returns a Bundles that serves the bundles in d.
 func NewBundles(d *db.DB) *Bundles {
 	return &Bundles{
 		DB:      d,
@@ -65,13 +63,13 @@ func NewBundles(d *db.DB) *Bundles {
 	}
 }
 
-// ref says that a public token, with or without a sum, stands for a bundle.
+// ref is the bundle that a public token, with or without a sum, stands for.
 type ref struct {
 	PluginID       int64
 	OrganizationID string
 	SHA256         string
-	Disabled       bool // the plugin is
-	Withdrawn      bool // its version is
+	Disabled       bool // whether the plugin is disabled
+	Withdrawn      bool // whether its version is withdrawn
 	checkedAt      time.Time
 }
 
@@ -81,17 +79,17 @@ func (r *ref) fields() []any {
 
 var errGone = fault.New(fault.Gone, "The app is disabled, or this version of it is withdrawn.")
 
-// nothing is the current bundle of a plugin that is disabled: a module, so that pages which
-// import it go on.
+// nothing is served as the current bundle of a disabled plugin. It is a module, so that pages which import it keep
+// working.
 var nothing = sync.OnceValue(func() *Script {
 	return &Script{Text: compress.Of([]byte(emptyModule)), SHA256: digest.SHA256(emptyModule), Disabled: true}
 })
 
 const emptyModule = "export {};\n"
 
-// Serve returns the bundle with the given sum, or without one the current bundle, of
-// the plugin with the public token, and counts that as use. What is off is gone, but the
-// current bundle of a plugin that is disabled is a module that does nothing.
+// Serve returns the bundle with the given sum, or the current bundle if no sum is given, of the plugin with the public
+// token, and counts that as a use. A bundle that is off is gone, but the current bundle of a disabled plugin is a
+// module that does nothing.
 func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
 	if !IsToken(publicToken) {
 		return nil, access.ErrNotFound
@@ -115,8 +113,8 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 	return s, inflight.From(ctx).Share(r.OrganizationID, s.SHA256, s.Size())
 }
 
-// IsToken reports whether a text can be a public token, see putOrigin. Anything else
-// never reaches the database, which refuses bytes that are not text.
+// IsToken reports whether a text can be a public token, see putOrigin. No other text reaches the database, which
+// refuses bytes that are not text.
 func IsToken(text string) bool {
 	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	return strings.Trim(text, base32) == ""
@@ -133,14 +131,14 @@ func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now t
 		return ref{}, err
 	}
 	r.checkedAt = now
-	b.refs.Put(key, generation, r) // which a forget since then has made useless
+	b.refs.Put(key, generation, r) // useless if invalidate was called meanwhile
 	return r, nil
 }
 
-// invalidate makes the next requests ask the database: a plugin has changed.
+// invalidate makes the next requests ask the database, because a plugin has changed.
 func (b *Bundles) invalidate() { b.generation.Add(1) }
 
-// script returns a bundle, compressed once for all requests.
+// script returns a bundle, which is compressed once for all requests.
 func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
 	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
 		return s, nil
@@ -148,7 +146,7 @@ func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
 	return b.flight.Do(ctx, r.OrganizationID+" "+r.SHA256, func(ctx context.Context) (*Script, error) { return b.loadInTurn(ctx, r) })
 }
 
-// loadInTurn reads a bundle when fewer than maxLoading are read.
+// loadInTurn reads a bundle once fewer than maxLoading others are being read.
 func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	leave, err := b.queue.Enter(ctx, r.OrganizationID)
 	if err != nil {
@@ -156,7 +154,7 @@ func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	}
 	defer leave()
 	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
-		return s, nil // loaded between our look and our turn, for another organization
+		return s, nil // another organization loaded it while we waited
 	}
 	js, err := findContent(inflight.Uncounted(ctx), b.DB, r.SHA256)
 	if err != nil {
@@ -167,7 +165,7 @@ func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	return s, nil
 }
 
-// FlushUse writes down which plugins' bundles were asked for.
+// FlushUse records which plugins' bundles were requested.
 func (b *Bundles) FlushUse(ctx context.Context) error {
 	return b.uses.pending.Flush(ctx, b.DB, markUsed)
 }

@@ -5,8 +5,8 @@ import (
 	"foyer/internal/base/page"
 )
 
-// Cache is a cache of pages that were read. The database is asked each time whether they
-// still hold, which costs a fraction of reading them.
+// Cache holds pages that were read. Each use asks the database whether the page is still current, which costs a
+// fraction of reading it.
 type Cache struct {
 	pages cache.Cache[pageOf, page.Found[Plugin]]
 }
@@ -17,7 +17,7 @@ type pageOf struct {
 	limit, skip    int
 }
 
-// maxPages bounds them, in bytes.
+// maxPages bounds the cached pages, in bytes.
 const maxPages = 8 << 20
 
 // NewCache returns an empty cache.

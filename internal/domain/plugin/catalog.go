@@ -14,8 +14,8 @@ import (
 type Offer struct {
 	Plugin
 
-	Installed bool // in the caller's organization
-	Verified  bool // by whoever keeps the catalog
+	Installed bool // by the caller's organization
+	Verified  bool // by the maintainer of the catalog
 }
 
 // Catalogued returns a page of the catalog, in its order.
@@ -57,17 +57,17 @@ func offer(c access.Caller, e upstream.Entry) Offer {
 // Offered is what installing an app of the catalog would make.
 type Offered struct {
 	Plugin
-	Tags   []string // of its newest versions
-	Readme string   // as it is written; "": it has none
+	Tags   []string // the newest ones
+	Readme string   // the raw text; "": it has none
 	Files  []File
 	Bundle Bundle // zero if there is none
 }
 
-// maxTags is how many of an app's versions are shown before it is installed.
+// maxTags is how many versions of an app are shown before it is installed.
 const maxTags = 20
 
-// Look finds out what installing the app of the catalog with a url would make, without doing it: it is
-// fetched and compiled.
+// Look fetches and compiles the app of the catalog with a url, and returns what installing it would make, without
+// installing it.
 func (s Service) Look(ctx context.Context, c access.Caller, url string) (Offered, error) {
 	if err := MayManage(c); err != nil {
 		return Offered{}, err

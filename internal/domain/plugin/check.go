@@ -11,16 +11,14 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// recordChecks is how much newer a check must be than the one on record to be
-// worth a write of its own.
+// recordChecks is how much newer than the recorded check a check must be to be stored.
 const recordChecks = time.Minute
 
-// maxAhead is more than the clocks of servers differ, unless one is wrong.
+// maxAhead is more than the clocks of servers differ, unless one of them is wrong.
 const maxAhead = time.Minute
 
-// CheckForUpdates asks a plugin's upstream for its newest tag and stores that as
-// LatestTag. age is how old the answer is: 0 if the upstream gave it just now.
-// Without an upstream LatestTag becomes the plugin's own tag.
+// CheckForUpdates asks a plugin's upstream for its newest tag and stores that as LatestTag. age is how old the answer
+// is: 0 if the upstream gave it just now. If there is no upstream, LatestTag becomes the plugin's own tag.
 func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64) (p Plugin, age time.Duration, err error) {
 	if p, err = s.Get(ctx, c, id); err != nil {
 		return Plugin{}, 0, err
@@ -55,9 +53,8 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	return p, age, nil
 }
 
-// latest is the newest tag and when it was learned. If the upstream cannot be asked, or
-// has only failed since this server was started, it is what is on record, if only from
-// the install.
+// latest returns the newest tag and when it was learned. If the upstream cannot be asked, or has only failed since this
+// server started, these are the recorded ones, which may date from the install.
 func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
 	var v upstream.Version
 	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
@@ -70,8 +67,8 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 	return v.Tag, learned, err
 }
 
-// checkedAt is when the newest tag was learned that is on record. A time still to come is of a clock that was wrong, and counts
-// as none.
+// checkedAt is when the recorded newest tag was learned. A time in the future comes from a clock that was wrong, and
+// counts as none.
 func (s Service) checkedAt(o origin) time.Time {
 	if o.CheckedAt.After(s.DB.Now().Add(maxAhead)) {
 		return time.Time{}
@@ -79,10 +76,9 @@ func (s Service) checkedAt(o origin) time.Time {
 	return o.CheckedAt
 }
 
-// learn stores what the newest tag at a url was at a time, unless what is stored is newer:
-// another server may have asked since. Nor is it stored if the plugin comes from elsewhere
-// since. Without an upstream there is no such time, and
-// it is the plugin's own tag, which may have changed since.
+// learn stores the newest tag that a url had at a time, unless the stored one is newer (another server may have asked
+// since) or the plugin comes from another url by now. If there is no upstream, at is zero and the newest tag is the
+// plugin's own, which may have changed meanwhile.
 func (s Service) learn(ctx context.Context, c access.Caller, id int64, url, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if p, o, err = s.readable(ctx, tx, c, id); err != nil {
@@ -117,7 +113,7 @@ func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url
 	return p, o, update(ctx, tx, before, p)
 }
 
-// readable locks a plugin that the caller still may see, and reads its origin.
+// readable locks a plugin that the caller may still see, and reads its origin.
 func (s Service) readable(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, origin, error) {
 	p, err := find(ctx, tx, c.Organization, id, " FOR UPDATE")
 	if err != nil {

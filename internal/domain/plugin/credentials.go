@@ -10,11 +10,11 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// credentialsChanged tells of credentials without what they were or are.
+// credentialsChanged says that credentials changed, and shows neither the old nor the new ones.
 var credentialsChanged = activity.Changed("credentials", nil, "replaced")
 
-// SetCredentials has an installed plugin ask its upstream with the credentials and query
-// of a url from now on. The url must be of the place that it was installed from.
+// SetCredentials makes an installed plugin use the credentials and query of a url for its upstream from now on.
+// Otherwise the url must be the one that it was installed from.
 func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, url string) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err

@@ -18,12 +18,12 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	erase := func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
 	err := s.DB.InTx(ctx, erase)
 	if errors.Is(err, errRaced) {
-		err = s.DB.InTx(ctx, erase) // it has source now, and keeps having it
+		err = s.DB.InTx(ctx, erase) // it has source now, and will keep having it
 	}
 	return err
 }
 
-// erase removes a plugin; errRaced if its first source was saved meanwhile.
+// erase removes a plugin. It returns errRaced if the plugin's first source was saved meanwhile.
 func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
 	hasSource, err := lockContentsOf(ctx, tx, c, id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 
-// LockAll locks all apps of an organization that is going to be erased.
+// LockAll locks all apps of an organization that is about to be erased.
 func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 	if err := lockContents(ctx, tx); err != nil {
 		return err
@@ -56,8 +56,8 @@ func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id FOR UPDATE`, organizationID)
 }
 
-// EraseOrganization removes the apps of an organization. Whoever erases its sites has locked them, and the
-// sites of others that they are shared with have followed.
+// EraseOrganization removes the apps of an organization. The caller has locked them already and has updated the sites
+// of other organizations that ran them.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	s.Follow = nil
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil { // no app is added meanwhile

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// exports reports whether a plugin would stop with a paid export plan: it has
-// capabilities, unless it is a global one that processes events.
+// exports reports whether a plugin would stop with a paid export plan: it has capabilities, and it is not a global one
+// that processes events.
 func exports(p Plugin) bool {
 	switch p.Capabilities {
 	case "", "{}", "[]":
@@ -34,7 +34,7 @@ func methods(capabilities string) []string {
 	return names
 }
 
-// Mask stands for the default of a field that is not shown.
+// Mask is shown in place of the default of a hidden field.
 const Mask = "********"
 
 // Default is the default of one field of a config schema, as JSON text.
@@ -50,51 +50,51 @@ type SchemaField struct {
 	Site     bool // pages get it
 	Required bool
 
-	text   string // of the field, in the schema
-	offset int    // of that
+	text   string // the field, as in the schema
+	offset int    // of text, in the schema
 }
 
-// membersOf reads the members of a field: names count however they are spelt, as in
-// encoding/json. nil: it is not an object.
+// membersOf reads the members of a field by lower-case name: names match in any case, as in encoding/json. It returns
+// nil if the field is not an object.
 func membersOf(raw json.RawMessage) map[string]json.RawMessage {
 	var named map[string]json.RawMessage
 	if json.Unmarshal(raw, &named) != nil || named == nil {
 		return nil
 	}
 	members := map[string]json.RawMessage{}
-	for _, name := range slices.Sorted(maps.Keys(named)) { // of two spellings the small one counts
+	for _, name := range slices.Sorted(maps.Keys(named)) { // of two spellings, the one in lower case counts
 		members[strings.ToLower(name)] = named[name]
 	}
 	return members
 }
 
-// textOf is a text; another shape is none.
+// textOf reads a JSON string; other JSON gives "".
 func textOf(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// Hidden reports whether the field never has a value in a page, which cannot keep a secret, and its default
-// is not shown.
+// Hidden reports whether the field's default is never shown and pages never get a value of it, because a page cannot
+// keep a secret.
 func (f SchemaField) Hidden() bool { return f.Secret || f.Type == "attachment" }
 
-// Needed reports whether pages need a value of the field: it has no default.
+// Needed reports whether pages need a value for the field, because it has no default.
 func (f SchemaField) Needed() bool { return f.Site && !f.Hidden() && f.Required && f.Default == "" }
 
-// Name is what people call the field; it may be "".
+// Name is the field's name for people; it may be "".
 func (f SchemaField) Name() string { return textOf(membersOf(json.RawMessage(f.text))["name"]) }
 
-// Heading is what a field without a key says above those that follow; it may be "".
+// Heading is the text that a field without a key shows above the fields after it; it may be "".
 func (f SchemaField) Heading() string {
 	members := membersOf(json.RawMessage(f.text))
 	return cmp.Or(textOf(members["name"]), textOf(members["markdown"]))
 }
 
-// Hint is what people are told of it; it may be "".
+// Hint is the field's help text; it may be "".
 func (f SchemaField) Hint() string { return textOf(membersOf(json.RawMessage(f.text))["hint"]) }
 
-// readSchemaField takes what it can of a field: public apps have members of many shapes. ok is false
-// if it is not an object.
+// readSchemaField reads what it can of a field, since members of public apps have many shapes. ok is false if the field
+// is not an object.
 func readSchemaField(raw json.RawMessage) (f SchemaField, ok bool) {
 	members := membersOf(raw)
 	if members == nil {
@@ -118,7 +118,7 @@ func readSchemaField(raw json.RawMessage) (f SchemaField, ok bool) {
 
 func readChoices(raw json.RawMessage) []string {
 	var items []json.RawMessage
-	_ = json.Unmarshal(raw, &items) // another shape has no choices
+	_ = json.Unmarshal(raw, &items) // JSON of another shape has no choices
 	choices := make([]string, len(items))
 	for i, item := range items {
 		choices[i] = string(item)
@@ -126,10 +126,9 @@ func readChoices(raw json.RawMessage) []string {
 	return choices
 }
 
-// Defaults lists the defaults that a config schema gives, in its order, hidden
-// ones masked. A schema is a list of fields, each with a key, or an object of
-// fields by key; what fits neither has none. Of several defaults of one key the
-// first counts, and is hidden if any field of that key is.
+// Defaults lists the defaults in a config schema, in its order, with the hidden ones masked. A schema is a list of
+// fields, each with a key, or an object of fields by key; any other schema has none. If a key has several defaults, the
+// first counts, and it is hidden if any field with that key is.
 func Defaults(configSchema string) []Default {
 	fields := SchemaFields(configSchema)
 	hidden, seen := hiddenKeys(fields), map[string]bool{}
@@ -156,7 +155,7 @@ func hiddenKeys(fields []SchemaField) map[string]bool {
 	return hidden
 }
 
-// masked is a config schema with its hidden defaults masked, and the rest as it is.
+// masked returns a config schema with its hidden defaults masked and the rest unchanged.
 func masked(configSchema string) string {
 	fields := SchemaFields(configSchema)
 	hidden := hiddenKeys(fields)
@@ -178,8 +177,7 @@ func masked(configSchema string) string {
 // span is a part of a text.
 type span struct{ start, end int }
 
-// defaultsIn finds the default of a schema's field, however its name is spelt, as
-// encoding/json does.
+// defaultsIn finds the "default" members of a schema's field, in any case, as encoding/json does.
 func defaultsIn(field string) []span {
 	d := json.NewDecoder(strings.NewReader(field))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -203,7 +201,7 @@ func defaultsIn(field string) []span {
 	return found
 }
 
-// sizeWithDefaults is about how many bytes a plugin takes with its defaults beside it.
+// sizeWithDefaults is about how many bytes a plugin takes together with its defaults.
 func sizeWithDefaults(p Plugin) int {
 	total := p.size()
 	for _, d := range Defaults(p.ConfigSchema) {

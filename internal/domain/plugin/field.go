@@ -10,8 +10,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// fields are what an app is made of, in the order of the contract, section 2.1: whatever is
-// done to each field alike goes by this list. docs/architecture.md says how to add one.
+// fields lists the fields of an app, in the order of section 2.1 of the contract. Code that treats all fields alike
+// uses this list. docs/architecture.md says how to add a field.
 var fields = []field{
 	text("plugin_type", func(p *Plugin) *string { return (*string)(&p.Type) }, nil, nil), // see Draft.changedType
 	text("name", func(p *Plugin) *string { return &p.Name }, func(d *Draft) *patch.Field[string] { return &d.Name }, required(maxName)),
@@ -29,17 +29,17 @@ var fields = []field{
 
 // field is one field of an app.
 type field struct {
-	name   string             // in requests and answers, in the activity, and of its column
-	fault  func(*Draft) error // what is wrong with what a draft says of it, whatever the app
+	name   string             // in requests, answers and the activity, and of its column
+	fault  func(*Draft) error // what is wrong with the field in a draft, for any app
 	apply  func(*Draft, *Plugin)
-	column func(*Plugin) any // what it is scanned to
+	column func(*Plugin) any // what it is scanned into
 	value  func(*Plugin) any // what is stored
-	shown  func(*Plugin) any // what the activity shows of it
+	shown  func(*Plugin) any // what the activity shows
 	size   func(*Plugin) int // of its text, in bytes
 	same   func(a, b *Plugin) bool
 }
 
-// text is a field that has a text, which callers may set if its draft is given.
+// text returns a field that holds text. Callers may set it if draft is given.
 func text(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string], check func(name string, f patch.Field[string]) error) field {
 	f := field{
 		name:   name,
@@ -52,7 +52,7 @@ func text(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field
 	return drafted(f, at, draft, check)
 }
 
-// structure is a field that has JSON, as it was sent; "" is null.
+// structure returns a field that holds JSON, as it was sent; "" is null.
 func structure(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string]) field {
 	f := text(name, at, draft, checkStructure)
 	f.column = func(p *Plugin) any { return db.Null(at(p)) }
@@ -61,7 +61,7 @@ func structure(name string, at func(*Plugin) *string, draft func(*Draft) *patch.
 	return f
 }
 
-// checkStructure bounds JSON, which a body may have more of where it has source.
+// checkStructure bounds the size of JSON: a body that has source may be larger.
 func checkStructure(name string, f patch.Field[string]) error {
 	if f.Fault == nil && len(f.Value) > maxStructure {
 		return fault.Field(fault.TooLong, name, "Must be at most %d MiB of JSON.", maxStructure>>20)
@@ -88,7 +88,7 @@ func flag(name string, at func(*Plugin) *bool, draft func(*Draft) *patch.Field[b
 	return drafted(f, at, draft, func(name string, f patch.Field[bool]) error { return f.Check(name) })
 }
 
-// drafted adds what a draft does with a field, which is nothing if it has no such field.
+// drafted adds to a field how a draft checks and sets it; nothing if a draft has no such field.
 func drafted[T any](f field, at func(*Plugin) *T, draft func(*Draft) *patch.Field[T], check func(name string, f patch.Field[T]) error) field {
 	if draft == nil {
 		f.fault = func(*Draft) error { return nil }
@@ -112,7 +112,7 @@ func optional(limit int) func(string, patch.Field[string]) error {
 	return func(name string, f patch.Field[string]) error { return patch.Text(name, f, limit) }
 }
 
-// faults lists what is wrong with the draft by itself, in the order of the contract.
+// faults lists what is wrong with the draft alone, in the order of the contract.
 func (d *Draft) faults() fault.List {
 	var faults fault.List
 	for _, f := range fields {
@@ -128,13 +128,13 @@ func (d *Draft) apply(p *Plugin) {
 	}
 }
 
-// difference lists the fields that are not the same.
+// difference lists the fields that differ.
 func difference(before, after *Plugin) []activity.Change {
 	var changes []activity.Change
 	for _, f := range fields {
 		if !f.same(before, after) {
 			old, now := f.shown(before), f.shown(after)
-			if reflect.DeepEqual(old, now) { // what is masked has changed
+			if reflect.DeepEqual(old, now) { // only what is masked has changed
 				old, now = Mask, Mask+" (changed)"
 			}
 			changes = append(changes, activity.Changed(f.name, old, now))
@@ -153,8 +153,7 @@ func (p Plugin) size() int {
 	return total
 }
 
-// eachField joins, with commas, what a statement says of each field: its name, and its number
-// from 0.
+// eachField joins, with commas, what say returns for each field, given its name and its index.
 func eachField(say func(name string, i int) string) string {
 	all := make([]string, len(fields))
 	for i, f := range fields {

@@ -23,17 +23,17 @@ const (
 	MaxFileBytes   = unpack.MaxFileBytes
 	MaxSourceBytes = unpack.MaxTotalBytes
 	maxFileName    = unpack.MaxPathCharacters
-	maxEdits       = 2 * MaxFiles // removes all there are and sets as many
+	maxEdits       = 2 * MaxFiles // enough to remove all files and set as many
 )
 
 // manifestName is the file that describes a plugin.
 const manifestName = "plugin.json"
 
-// File is one file of a plugin's source, and how its compiling went.
+// File is one file of a plugin's source, with the result of compiling it.
 type File struct {
 	bundle.File
 
-	Text   string // also the bytes of a picture or font
+	Text   string // may also be the bytes of a picture or font
 	SHA256 string // of Text, in hexadecimal
 	Size   int    // of Text, in bytes
 }
@@ -45,7 +45,7 @@ type Edit struct {
 	Text  patch.Field[string] // null removes the file
 }
 
-// wrong is what is wrong with the text; it says which file, unless the field does.
+// wrong returns what is wrong with the text; the message names the file unless the field does.
 func (e Edit) wrong() error {
 	if e.Field == e.Name {
 		return e.Text.Fault
@@ -62,12 +62,12 @@ func tooMany(edits []Edit) error {
 	return nil
 }
 
-// Takes reports whether an app's source can have a file of this name and content, whatever its size.
+// Takes reports whether an app's source can have a file with this name and content, of any size.
 func Takes(name, content string) bool {
 	return unpack.FileName(name) && utf8.RuneCountInString(name) <= maxFileName && (unpack.IsText(content) || unpack.IsBinary(name))
 }
 
-// editFaults lists what is wrong with edits by themselves, whatever they change.
+// editFaults lists what is wrong with the edits alone, whatever files they change.
 func editFaults(edits []Edit) fault.List {
 	var all fault.List
 	for _, e := range edits {
@@ -88,7 +88,7 @@ func editFaults(edits []Edit) fault.List {
 	return all
 }
 
-// edited is what the edits make of files, by name.
+// edited returns the files, by name, after the edits.
 func edited(files []File, edits []Edit) (map[string]string, error) {
 	texts := make(map[string]string, len(files)+len(edits))
 	for _, f := range files {
@@ -127,13 +127,13 @@ func same(files []File, texts map[string]string) bool {
 	})
 }
 
-// DeclaredName is what the text of a plugin.json calls the app; "": nothing. It may be too long for a name.
+// DeclaredName is the app's name in the text of a plugin.json; "" if it has none. It may be too long for a name.
 func DeclaredName(manifest string) string {
 	m, _ := readManifest(manifest, "")
 	return m.Name
 }
 
-// readManifest reads the text of a plugin.json; field is blamed for what is wrong with it.
+// readManifest reads the text of a plugin.json; its faults name the given field.
 func readManifest(text, field string) (upstream.Manifest, error) {
 	m, err := upstream.ParseManifest(text)
 	if err != nil {
@@ -153,7 +153,7 @@ func readManifest(text, field string) (upstream.Manifest, error) {
 	return m, nil
 }
 
-// compact is JSON without the white space between its tokens.
+// compact returns JSON without white space between its tokens.
 func compact(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if json.Compact(&out, raw) != nil {
@@ -162,8 +162,7 @@ func compact(raw json.RawMessage) string {
 	return out.String()
 }
 
-// describe sets the fields of a plugin that the manifest of a version names; the
-// others stay.
+// describe sets the fields of a plugin that the manifest of a version names, and keeps the others.
 func describe(p *Plugin, m upstream.Manifest) {
 	fill(&p.Name, m.Name)
 	fill(&p.Description, m.Description)
@@ -188,7 +187,7 @@ func manifestEdit(edits []Edit) (Edit, bool) {
 	return Edit{}, false
 }
 
-// sumOf is the sum of a version: of its files' names and sums.
+// sumOf is the sum of a version, over the names and sums of its files.
 func sumOf(files []File) string {
 	var list strings.Builder
 	for _, f := range files {

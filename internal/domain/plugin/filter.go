@@ -13,39 +13,39 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Filter narrows a list of plugins down, and orders it. The zero Filter is of all, by id.
+// Filter selects and orders plugins. The zero Filter selects all, by id.
 type Filter struct {
 	Search string // part of the name or the description
 	Type   Type
 	Global patch.Field[bool]
-	Update bool // those that the organization can upgrade: its own that are not at the newest tag known
+	Update bool // those that the organization can upgrade: its own, if they are not at the newest known tag
 	State  State
-	SiteID int64 // on which they are placed
+	SiteID int64 // a site that has placements of them
 	IDs    []int64
 	Order  page.Order
 
 	now time.Time // Find sets it
 }
 
-// MaxIDs is how many ids a filter has at most.
+// MaxIDs is how many ids a filter may have.
 const MaxIDs = 100
 
-// plain reports whether the filter leaves what List shows.
+// plain reports whether the filter selects the same as List.
 func (f Filter) plain() bool {
 	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
 }
 
-// State is what may be wrong with a plugin.
+// State is a condition that a plugin can be filtered by.
 type State string
 
-// lately is how long ago an error counts.
+// lately is how long an error counts.
 const lately = 24 * time.Hour
 
 // The states that plugins are filtered by.
 const (
 	IsDisabled State = "disabled"
 	IsBroken   State = "broken"  // a file of its current version does not compile
-	IsEdited   State = "edited"  // it is installed, and its files are not as they came
+	IsEdited   State = "edited"  // it is installed, and its files were changed since
 	IsFailing  State = "failing" // the organization's pages reported errors of it lately
 )
 
@@ -65,7 +65,7 @@ func ParseState(text string) (State, error) {
 	return State(text), nil
 }
 
-// Find returns a page of the plugins that the caller's organization sees and a filter leaves.
+// Find returns a page of the plugins that the caller's organization sees and a filter selects.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (found page.Found[Plugin], err error) {
 	if f.plain() {
 		return s.List(ctx, c, p)
@@ -91,11 +91,11 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	return found, err
 }
 
-// fewOf is how many times as many plugins there are, at least, where a search finds few.
+// fewOf says what few matches are: less than one plugin in fewOf.
 const fewOf = 50
 
-// page reads a page. One that is not full need not be counted: it is the last. What a search finds is counted first, since many
-// are found in another way than few.
+// page reads a page. A page that is not full is the last one, so it needs no count. The matches of a search are counted
+// first, because the query for many is not the query for few.
 func (f Filter) page(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) (page.Found[Plugin], error) {
 	counted, err := countVisible(ctx, q, organizationID)
 	if err != nil {
@@ -141,8 +141,7 @@ func (f Filter) check(ctx context.Context, q db.Querier, organizationID string) 
 	return err
 }
 
-// where is what the filter leaves, as conditions after the first ones; args are the arguments
-// so far.
+// where returns the filter's conditions, to follow the first ones; args are the arguments so far.
 func (f Filter) where(args []any) (condition string, all []any) {
 	if f.Type != "" {
 		condition += ` AND plugin_type = ` + db.Arg(&args, f.Type)
@@ -175,8 +174,8 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	return condition, args
 }
 
-// count is how many the filter leaves. Few plugins are shared, which an index lists: those that are
-// not are all the others.
+// count counts the plugins that the filter selects. Few plugins are shared, and an index lists them, so the number of
+// those that are not is a difference.
 func (f Filter) count(ctx context.Context, q db.Querier, organizationID string, sees visibleNow) (int, error) {
 	if f.Global.Set && !f.Global.Value {
 		all, shared := f, f
@@ -195,7 +194,7 @@ func (f Filter) count(ctx context.Context, q db.Querier, organizationID string, 
 	return db.One(ctx, q, db.Value[int], query, args...)
 }
 
-// countQuery is that for a count; "": the filter leaves all.
+// countQuery returns the query for a count; "" if the filter selects all.
 func (f Filter) countQuery(organizationID string, sees visibleNow) (query string, args []any) {
 	condition, args := f.where([]any{organizationID})
 	if condition == "" {
@@ -208,8 +207,9 @@ func (f Filter) countQuery(organizationID string, sees visibleNow) (query string
 	return query, args
 }
 
-// query is that for a page. Many are soon met in the order of their ids; few are found by the texts in plugins_updated, which
-// SQLite, and PostgreSQL its scan of the table, would leave for that order.
+// query returns the query for a page. If there are many matches, a scan in the order of ids soon meets them. If there
+// are few, SQLite finds them by the texts in plugins_updated, and PostgreSQL by a scan of the table; +id keeps both
+// from scanning in the order of ids instead.
 func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page, few bool) (query string, args []any) {
 	condition, args := f.where([]any{organizationID, p.Peek(), p.Skip()})
 	if after != 0 {

@@ -21,8 +21,8 @@ import (
 	"foyer/internal/infra/upstream/unpack"
 )
 
-// Versions returns a page of a plugin's versions, the newest first and without their config_schema, and the number of the
-// current one. Only its own organization is told who made the versions of a global plugin.
+// Versions returns a page of a plugin's versions, newest first and without their config_schema, and the number of the
+// current one. Only the plugin's own organization sees who made the versions of a global plugin.
 func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], current int64, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		plugin, sees, err := s.versionsSeen(ctx, q, c, id)
@@ -43,7 +43,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 	return found, current, err
 }
 
-// Version returns one version of a plugin: one that Versions lists, or that the caller's sites have.
+// Version returns one version of a plugin: one that Versions lists, or one that the caller's sites have.
 func (s Service) Version(ctx context.Context, c access.Caller, id, number int64) (found Version, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		plugin, sees, err := s.versionsSeen(ctx, q, c, id)
@@ -59,13 +59,13 @@ func (s Service) Version(ctx context.Context, c access.Caller, id, number int64)
 	return found, err
 }
 
-// anonymize removes what only a plugin's own organization is told of its versions.
+// anonymize removes what only the plugin's own organization may see of a version.
 func (v *Version) anonymize() {
 	v.CreatedBy, v.Withdrawn.By, v.Message = org.User{}, org.User{}, ""
 }
 
-// versionsSeen returns a plugin, and which of its versions the caller sees: of another organization's, the
-// current one and those made since it was shared.
+// versionsSeen returns a plugin and which of its versions the caller sees. Of another organization's plugin, these are
+// the current one and those made since it was shared.
 func (s Service) versionsSeen(ctx context.Context, q db.Querier, c access.Caller, id int64) (Plugin, seen, error) {
 	p, err := s.get(ctx, q, c, id)
 	if err != nil {
@@ -87,8 +87,8 @@ type FileDiff struct{ Name, Diff string }
 // maxDiffBytes bounds all the diffs of two versions together.
 const maxDiffBytes = 4 << 20
 
-// Diff compares a version with another, file by file: with the one before it if
-// against is 0. Files that are the same are left out.
+// Diff compares a version with another, file by file. If against is 0, that is the version before it. Files that are
+// the same are left out.
 func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against int64) ([]FileDiff, error) {
 	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	return compare(ctx, before, after)
 }
 
-// Compare lists the differences between two sets of files, by their names.
+// Compare lists the differences between two sets of files, by name.
 func (s Service) Compare(ctx context.Context, c access.Caller, before, after map[string]string) ([]FileDiff, error) {
 	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
 	if err != nil {
@@ -131,8 +131,7 @@ func (s Service) Compare(ctx context.Context, c access.Caller, before, after map
 	return compare(ctx, before, after)
 }
 
-// base is the version that another is compared with; zero for the first one, whose
-// files are all new.
+// base returns the version to compare with. For the first version it is zero: all files are new.
 func (s seen) base(ctx context.Context, q db.Querier, number, against int64) (Version, error) {
 	if against != 0 {
 		v, err := s.find(ctx, q, against)
@@ -157,8 +156,8 @@ func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, err
 	return texts, err
 }
 
-// compare lists the differences between two sets of files, by name. Large files take
-// seconds: nobody compares the rest once the caller has gone, or no diff fits any more.
+// compare lists the differences between two sets of files, by name. Large files take seconds, so it stops when the
+// caller has gone, and compares no more files once the diffs are too long.
 func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, error) {
 	names := maps.Clone(after)
 	maps.Copy(names, before)
@@ -183,7 +182,7 @@ func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, 
 	return all, nil
 }
 
-// unified is a unified diff of one file, as git shows it.
+// unified returns a unified diff of one file, in git's format.
 func unified(name, old, text string, had, has bool) string {
 	from, to := "a/"+name, "b/"+name
 	if !had {
@@ -197,14 +196,14 @@ func unified(name, old, text string, had, has bool) string {
 	}
 	out := string(godiff.Diff(from, []byte(old), to, []byte(text)))
 	if _, lines, ok := strings.Cut(out, "\n"); ok {
-		return lines // without the "diff FROM TO" of the first one
+		return lines // without the first line, "diff FROM TO"
 	}
-	return "--- " + from + "\n+++ " + to + "\n" // an empty file came or went
+	return "--- " + from + "\n+++ " + to + "\n" // an empty file was added or removed
 }
 
 const leftOut = "\\ The rest is left out: the differences are too long\n"
 
-// cut shortens a diff, between lines, to at most limit bytes and says so.
+// cut shortens a diff, between lines, to at most limit bytes, and says that it did.
 func cut(d string, limit int) string {
 	if len(d) <= limit {
 		return d
@@ -230,7 +229,7 @@ func (s Service) TypeOfDeleted(ctx context.Context, c access.Caller, id int64) (
 		Field  string `json:"field"`
 		Before Type   `json:"before"`
 	}
-	_ = json.Unmarshal([]byte(last.Changes), &changes) // of another shape: it tells of no type
+	_ = json.Unmarshal([]byte(last.Changes), &changes) // other JSON names no type
 	for _, change := range changes {
 		if change.Field == "plugin_type" {
 			return change.Before, nil

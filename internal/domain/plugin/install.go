@@ -12,14 +12,14 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// dropBlankName leaves a blank name to the manifest or the catalog.
+// dropBlankName unsets a blank name, so that the manifest or the catalog sets it.
 func (d *Draft) dropBlankName() {
 	if d.Name.Fault == nil && d.Name.Value == "" {
 		d.Name = patch.Field[string]{}
 	}
 }
 
-// checkOrigin finds what a draft lacks to be installed.
+// checkOrigin finds what is missing in a draft to install from.
 func (d *Draft) checkOrigin(kind Type) error {
 	switch {
 	case d.URL.Fault != nil:
@@ -67,7 +67,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url str
 	return p, err
 }
 
-// fetchInto fills p with what its upstream has at its tag, or at the newest.
+// fetchInto fills p from its upstream, at its tag or at the newest one.
 func (s Service) fetchInto(ctx context.Context, p *Plugin, remote upstream.Remote) (*upstream.Repo, fetched, error) {
 	repo, err := s.Upstream.Open(ctx, remote)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s Service) fetchInto(ctx context.Context, p *Plugin, remote upstream.Remot
 	return repo, f, nil
 }
 
-// notInstalled fails if the organization has an app from the same place.
+// notInstalled fails if the organization already has an app from the same place.
 func (s Service) notInstalled(ctx context.Context, organizationID string, remote upstream.Remote) error {
 	taken, err := hasURLKey(ctx, s.DB, organizationID, remote.Key())
 	if err == nil && taken {
@@ -124,9 +124,8 @@ func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app from this url is installed already.")
 
-// remote is where a new plugin comes from: the given url, or that of the catalog's
-// entry with the credentials of the given one. A plugin without a name gets the
-// entry's.
+// remote returns where a new plugin comes from: the given url, or the url of its entry in the catalog with the
+// credentials of the given one. A plugin without a name gets that of the entry.
 func (s Service) remote(ctx context.Context, p *Plugin, url string) (given upstream.Remote, err error) {
 	if url != "" {
 		given, err = upstream.Parse(url)
@@ -151,7 +150,7 @@ func (s Service) remote(ctx context.Context, p *Plugin, url string) (given upstr
 	return upstream.Remote{}, fault.Field(fault.Invalid, "name", "The catalog has no app named %q. The address of a repository begins with https://.", p.Name)
 }
 
-// fetched is a version that has come from its upstream and been compiled.
+// fetched is a version that was fetched from its upstream and compiled.
 type fetched struct {
 	build
 	commit   string

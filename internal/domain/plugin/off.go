@@ -16,18 +16,18 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Off says why something may not run: a plugin that is disabled, a version that is withdrawn.
-// The zero Off is of what may.
+// Off says why something may not run: a plugin that is disabled, or a version that is withdrawn. The zero Off means
+// that it may run.
 type Off struct {
 	Reason string
-	By     org.User // zero: not told
+	By     org.User // zero: hidden
 	At     time.Time
 }
 
 // Is reports whether it is off.
 func (o Off) Is() bool { return !o.At.IsZero() }
 
-// Disable stops a plugin on all pages of all organizations. One that is disabled stays as it is.
+// Disable stops a plugin on all pages of all organizations. A plugin that is already disabled is not changed.
 func (s Service) Disable(ctx context.Context, c access.Caller, id int64, reason patch.Field[string]) (Plugin, error) {
 	why, err := activity.CheckReason(reason)
 	if err != nil {
@@ -36,12 +36,12 @@ func (s Service) Disable(ctx context.Context, c access.Caller, id int64, reason 
 	return s.setDisabled(ctx, c, id, Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}, activity.Disabled)
 }
 
-// Enable lets a plugin that was disabled run again.
+// Enable lets a disabled plugin run again.
 func (s Service) Enable(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
 	return s.setDisabled(ctx, c, id, Off{}, activity.Enabled)
 }
 
-// setDisabled makes a plugin disabled or not.
+// setDisabled disables or enables a plugin.
 func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to Off, verb activity.Verb) (p Plugin, err error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -75,14 +75,14 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 	return p, err
 }
 
-// Withdrawal is a version that shall not run any more.
+// Withdrawal is a request to withdraw a version.
 type Withdrawal struct {
 	Number int64
 	Reason patch.Field[string]
-	GoTo   int64 // the number of the version to go to if it is the current one; 0: not given
+	GoTo   int64 // the number of the version to go to if this one is current; 0: not given
 }
 
-// Withdraw stops a version, and those of the plugin with the same bundle, on all pages.
+// Withdraw stops a version, and the plugin's other versions with the same bundle, on all pages.
 func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w Withdrawal) (Version, error) {
 	why, err := activity.CheckReason(w.Reason)
 	if err != nil {
@@ -102,12 +102,12 @@ func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w With
 	})
 }
 
-// sameRun reports whether withdrawing v withdraws another version.
+// sameRun reports whether withdrawing v also withdraws other.
 func sameRun(other, v Version) bool {
 	return other.Number == v.Number || v.Bundle.SHA256 != "" && other.Bundle.SHA256 == v.Bundle.SHA256
 }
 
-// moveOffWithdrawn takes a plugin from the version that is about to be withdrawn to another one.
+// moveOffWithdrawn takes a plugin from a version that is about to be withdrawn to another one.
 func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, current Version, number int64) error {
 	if number == 0 {
 		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
@@ -134,13 +134,13 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 	return s.save(ctx, tx, c, before, p, activity.Upgraded, changedSource(current, next))
 }
 
-// Restore lets a version that was withdrawn run again, and those with the same bundle.
+// Restore lets a withdrawn version, and those with the same bundle, run again.
 func (s Service) Restore(ctx context.Context, c access.Caller, id, number int64) (Version, error) {
 	return s.setWithdrawn(ctx, c, id, number, Off{}, activity.Restored,
 		func(context.Context, *db.Tx, *Plugin, Version) error { return nil })
 }
 
-// setWithdrawn makes a version withdrawn or not, after first has made that possible.
+// setWithdrawn withdraws or restores a version, after first has prepared the plugin for that.
 func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb,
 	first func(context.Context, *db.Tx, *Plugin, Version) error,
 ) (v Version, err error) {
@@ -175,8 +175,8 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 	return v, err
 }
 
-// versionAsked reads a version that a request names, as the request's preconditions want it. The answer shows whoever made it:
-// they are not erased meanwhile.
+// versionAsked reads the version that a request names, and checks the request's preconditions. It locks the users that
+// the answer shows, so that they are not erased meanwhile.
 func versionAsked(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
 	v, err := findVersionAndUsers(ctx, tx, id, number, " FOR KEY SHARE OF u")
 	if err != nil {
@@ -194,7 +194,7 @@ func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, erro
 	return v, access.KeepAnswer(ctx, tx, v)
 }
 
-// refuseWithdrawn refuses a version that is withdrawn, and that a field of the request says.
+// refuseWithdrawn refuses a withdrawn version that a field of the request names.
 func (v *Version) refuseWithdrawn(field string) error {
 	if !v.Withdrawn.Is() {
 		return nil

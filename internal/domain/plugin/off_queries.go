@@ -6,7 +6,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// offColumns are those of org.User.Fields, of a user w who may be nobody.
+// offColumns are the columns of org.User.Fields, for a user w who may be nobody.
 const offColumns = `COALESCE(w.id, 0), COALESCE(w.uuid, ''), COALESCE(w.distinct_id, ''), COALESCE(w.email, ''), COALESCE(w.first_name, ''),
 	COALESCE(w.last_name, ''), COALESCE(w.is_email_verified, FALSE), w.created_at`
 
@@ -22,8 +22,8 @@ func findDisabled(ctx context.Context, q db.Querier, organizationID string, id i
 		WHERE p.organization_id = $1 AND p.id = $2`, organizationID, id)
 }
 
-// findDisabledHeld is findDisabled, which keeps whoever disabled the plugin from being erased until the transaction has stored
-// what shows them. PostgreSQL locks none who may be nobody.
+// findDisabledHeld is findDisabled, but keeps the user who disabled the plugin from being erased until the transaction
+// has stored what shows them. It locks them separately, because PostgreSQL cannot lock the nullable side of a join.
 func findDisabledHeld(ctx context.Context, tx *db.Tx, organizationID string, id int64) (Off, error) {
 	err := db.Exec(ctx, tx, `
 		SELECT 1 FROM plugins p JOIN users w ON w.id = p.disabled_by WHERE p.organization_id = $1 AND p.id = $2 FOR KEY SHARE OF w`, organizationID, id)
@@ -51,7 +51,7 @@ func findVersionAndUsers(ctx context.Context, q db.Querier, pluginID, n int64, l
 	return db.One(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+` WHERE v.plugin_id = $1 AND v.number = $2`+lock, pluginID, n)
 }
 
-// updateWithdrawn changes a version, and those with the same bundle.
+// updateWithdrawn changes a version and those with the same bundle.
 func updateWithdrawn(ctx context.Context, tx *db.Tx, pluginID int64, v Version, to Off) error {
 	return db.Exec(ctx, tx, `
 		UPDATE plugin_versions SET withdrawn_at = $4, withdrawn_by = $5, withdrawn_reason = $6

@@ -13,14 +13,14 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// Plugin is one registered plugin. Its JSON texts are as they were sent, without
-// white space between tokens; an empty one is null.
+// Plugin is one registered plugin. Its JSON texts are as they were sent, but without white space between tokens; an
+// empty one is null.
 type Plugin struct {
 	ID               int64
 	OrganizationID   string
 	OrganizationName string
 	Revision         int64  // counted up by each change
-	DisabledBy       string // all that can change of the user who has disabled it; "": nobody has, or it was read with others
+	DisabledBy       string // the fields that can change of the user who disabled it; "": nobody did, or it was read in a list
 	Type             Type
 	Name             string
 	Description      string
@@ -34,15 +34,15 @@ type Plugin struct {
 	Metrics          string
 	PublicJobs       string
 	LastUsedAt       time.Time // zero: not yet
-	SharedAt         time.Time // since when it is global; zero: it is not
+	SharedAt         time.Time // when it became global; zero: it is not
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 }
 
-// Cursor names the plugin in a list, so that the next page can go on after it.
+// Cursor names the plugin in a list, so that the next page can start after it.
 func (p Plugin) Cursor() string { return strconv.FormatInt(p.ID, 10) }
 
-// parseCursor returns the id of the plugin that a page goes on after; 0: none.
+// parseCursor returns the id of the plugin that a page starts after; 0: none.
 func parseCursor(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -66,7 +66,7 @@ const (
 	Inline     Type = "inline"     // shipped with the operator's own build
 )
 
-// Draft holds the fields a caller may set, when creating or changing a plugin.
+// Draft holds the fields that a caller may set when they create or change a plugin.
 type Draft struct {
 	Type         patch.Field[string]
 	URL          patch.Field[string] // where to install from; only Create reads it
@@ -80,10 +80,10 @@ type Draft struct {
 	Metrics      patch.Field[string]
 	PublicJobs   patch.Field[string]
 	Source       []Edit              // its first files; only Create reads them
-	Message      patch.Field[string] // what to say of the version that is saved; only UpdateSource and Create read it
+	Message      patch.Field[string] // the message of the saved version; only UpdateSource and Create read it
 }
 
-// maxStructure is how large JSON may be, in bytes.
+// maxStructure bounds the size of JSON, in bytes.
 const maxStructure = 1 << 20
 
 // The longest texts, in characters.
@@ -95,8 +95,8 @@ const (
 	maxMessage     = 500
 )
 
-// normalize removes the spaces around the name, and copies it: kept in the cache, a part
-// of what was sent would keep all of that.
+// normalize removes the spaces around the name and copies it, because a substring in the cache would keep the whole
+// request in memory.
 func (d *Draft) normalize() {
 	d.Name.Value = strings.Clone(strings.TrimSpace(d.Name.Value))
 	d.Message.Value = strings.TrimSpace(d.Message.Value)
@@ -125,10 +125,10 @@ func (d *Draft) changedType(before Type) (Type, error) {
 	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be %s.", choicesFrom(before))
 }
 
-// Installed reports whether plugins of a type come from an upstream.
+// Installed reports whether plugins of this type come from an upstream.
 func (t Type) Installed() bool { return t == Custom || t == Repository }
 
-// editable reports whether a type is one of those that can become each other.
+// editable reports whether a type is one of those that can change into each other.
 func editable(t Type) bool { return t == Local || t == Source || t == Inline }
 
 func choicesFrom(t Type) string {
@@ -138,8 +138,7 @@ func choicesFrom(t Type) string {
 	return string(t) + ", as it is"
 }
 
-// mayBecome finds out whether a caller may make a plugin what the draft says, before an
-// upstream is asked.
+// mayBecome checks, before an upstream is asked, whether a caller may make the changes of the draft.
 func (d *Draft) mayBecome(c access.Caller, before Plugin) error {
 	after, err := d.changed(before)
 	if err != nil || !after.IsGlobal || before.IsGlobal {
@@ -148,7 +147,7 @@ func (d *Draft) mayBecome(c access.Caller, before Plugin) error {
 	return MayShare(c)
 }
 
-// changed is a plugin as the draft makes it.
+// changed returns the plugin with the draft's changes.
 func (d *Draft) changed(before Plugin) (p Plugin, err error) {
 	p = before
 	if p.Type, err = d.changedType(before.Type); err != nil {
@@ -177,7 +176,7 @@ func MayManage(c access.Caller) error {
 	return nil
 }
 
-// mayInstall tells whether callers may add a plugin to their organization.
+// mayInstall returns a check whether callers may add a plugin to their organization.
 func mayInstall(p Plugin) func(access.Caller) error {
 	return func(c access.Caller) error {
 		if err := MayManage(c); err != nil || !p.IsGlobal {

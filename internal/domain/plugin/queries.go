@@ -36,7 +36,7 @@ var insertPlugin = `
 	eachField(func(name string, _ int) string { return name }) + `)
 	VALUES ($1, $2, $3, $4, $5, $5, $6, $7, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(8+i) }) + `)`
 
-// insert stores a new plugin, which gets its id.
+// insert stores a new plugin and sets its id.
 func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
 	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), db.Null(&p.SharedAt), p.CreatedAt, search.Key(p.Name), p.search())
 	for _, f := range fields {
@@ -49,8 +49,8 @@ func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
 	return nil
 }
 
-// update writes a plugin that the transaction has locked: the fields that have changed, since
-// SQLite writes to the index of each column that an UPDATE names.
+// update writes a plugin that the transaction has locked. It sets only the fields that changed, since SQLite writes to
+// the index of each column that an UPDATE names.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
 	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, db.Null(&p.SharedAt), p.UpdatedAt)
@@ -75,8 +75,8 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	return db.Exec(ctx, tx, query+` WHERE organization_id = $1 AND id = $2`, args...)
 }
 
-// selectVisible reads the owner's name only if the caller does not know it: that would be a
-// quarter of the work of finding a plugin by its id.
+// selectVisible reads the owner's name only if the caller does not know it: reading it takes a quarter of the time of
+// finding a plugin by its id.
 var selectVisible = `SELECT ` + columnsWith(`CASE WHEN organization_id = $1 AND $3 <> '' THEN $3 ELSE `+ownersName+` END`, disabledBy) + `
 	FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`
 
@@ -89,11 +89,11 @@ func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) err
 	return db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// visible is the query for a page of what an organization sees. The first of its own plugins
-// and of the global ones of others, each in the order of an index, are merged to find them:
-// without a limit for each, PostgreSQL would sort all there are. Only what they are in order by is sorted: with IN, SQLite
-// sorts whole plugins, in memory. Its CROSS JOIN keeps the order of what comes first. sorted is how the first are
-// found: o.SQL(), or the same as no index has it.
+// visible returns the query for a page of the plugins that an organization sees. It finds the first of the
+// organization's own plugins and the first of the global ones of others, each by an index, and merges them: without a
+// limit for each, PostgreSQL would sort all of them. It sorts only the columns of the order: with IN, SQLite would sort
+// whole plugins, in memory. In SQLite, CROSS JOIN fixes the order of the tables. sorted is the order of each part:
+// o.SQL(), or the same order written so that no index gives it.
 func visible(condition string, o page.Order, sorted string) string {
 	part := func(which string) string {
 		return `SELECT * FROM (SELECT ` + o.Columns() + ` FROM plugins WHERE ` + which + condition +
@@ -105,8 +105,8 @@ func visible(condition string, o page.Order, sorted string) string {
 		WHERE plugins.id = found.id ORDER BY found.` + strings.ReplaceAll(o.SQL(), ", ", ", found.")
 }
 
-// list is a page of what an organization sees. Most see only their own plugins, which
-// are in the order of an index: what a page skips then takes no memory.
+// list reads a page of the plugins that an organization sees. Most organizations see only their own, which an index has
+// in order, so the skipped ones take no memory.
 func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
 	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
 	if sees.others > 0 {
@@ -120,7 +120,7 @@ func listExporting(ctx context.Context, q db.Querier, organizationID string, p p
 	return plugins, err
 }
 
-// idle are the plugins of an organization that nobody has asked for since a time.
+// idle selects an organization's plugins whose bundles nobody has requested since a time.
 const idle = ` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
 
 func listUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time, p page.Page) ([]Plugin, error) {
@@ -130,17 +130,17 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 	return plugins, err
 }
 
-// countUnused takes those that are placed from all that are idle: both engines make a set of them, and ask it for each.
-// SQLite filters what is IN it, and looks up what is NOT IN it, which takes twice as long. Without DISTINCT PostgreSQL
-// would go by the number of placements, and look through them where it expects too many for a set.
+// countUnused subtracts the placed plugins from all idle ones: both engines then build a set of the placed ones and
+// look up each idle one in it. With NOT IN, SQLite looks up each one in the table, which takes twice as long. Without
+// DISTINCT, PostgreSQL estimates by the number of placements, and scans them if it expects too many for a set.
 const countUnused = `
 	SELECT COUNT(*) - COUNT(*) FILTER (WHERE id IN (SELECT DISTINCT app_id FROM placements WHERE app_owner = $1 AND enabled))` + idle
 
-// search is the text that the plugin is searched for by.
+// search returns the text that searches look in.
 func (p *Plugin) search() string { return search.Searched(p.Name, p.Description) }
 
-// flagVersion keeps what can be filtered for of the current version of a plugin. One that was saved can have the files of
-// one that was installed: keepSchema makes such.
+// flagVersion stores what filters need to know about a plugin's current version. A saved version can have the same
+// files as an installed one, since keepSchema makes such versions.
 func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
 	return db.Exec(ctx, tx, `
 		UPDATE plugins SET
@@ -155,9 +155,8 @@ func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
 		WHERE organization_id = $1 AND id = $2`, p.OrganizationID, p.ID)
 }
 
-// visibleNow is how many plugins an organization sees, its own and the global ones
-// of others, and their revision, which also changes with the name of an organization:
-// access_version counts those.
+// visibleNow is how many plugins an organization sees, its own and the global ones of others, and their revision. The
+// revision also changes with the name of an organization, which access_version counts.
 type visibleNow struct {
 	own      int
 	others   int
@@ -178,8 +177,8 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 			SELECT 0, 0, version FROM access_version) AS parts`, organizationID)
 }
 
-// exporting counts the organization's own, and those of others that it sees: asked for as one, they
-// would be looked for among the plugins of all.
+// exporting counts the organization's own plugins and the global ones of others separately: one condition for both
+// would search the plugins of all organizations.
 const exporting = `
 	SELECT (SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND exports)
 		+ (SELECT COUNT(*) FROM plugins WHERE is_global AND organization_id <> $1 AND exports)`
@@ -188,8 +187,8 @@ func countExporting(ctx context.Context, q db.Querier, organizationID string) (i
 	return db.One(ctx, q, db.Value[int], exporting, organizationID)
 }
 
-// count keeps plugin_counts exact: a plugin was added, changed or removed. Few
-// are global, so the row that all organizations share is seldom touched.
+// count keeps plugin_counts exact when a plugin is added, changed or removed. Few plugins are global, so the row that
+// all organizations share is seldom written.
 func count(tx *db.Tx, p Plugin, own, global int64) {
 	const add = `
 		INSERT INTO plugin_counts (organization_id, shard, own, global, version) VALUES ($1, $2, $3, $4, $5)

@@ -10,12 +10,12 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// location is where an installed plugin's repository has moved to.
+// location is the new place of an installed plugin's repository.
 type location struct {
 	url, key, credentials string // as they are stored
 }
 
-// set makes it a plugin's, and lists the changes that the plugin itself does not show.
+// set moves a plugin there, and lists the changes that its fields do not show.
 func (to *location) set(p *Plugin, o *origin) (beside []activity.Change) {
 	if o.Credentials != to.credentials {
 		beside = []activity.Change{credentialsChanged}
@@ -24,9 +24,8 @@ func (to *location) set(p *Plugin, o *origin) (beside []activity.Change) {
 	return beside
 }
 
-// Update changes the fields that the draft names. Of an installed plugin another tag is an
-// upgrade to it, so that its tag is always that of what is served, and another url of a
-// custom one is where its repository is from now on.
+// Update changes the fields that the draft names. For an installed plugin, another tag is an upgrade to it, so that its
+// tag is always the one that is served; for a custom one, another url is the new place of its repository.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Plugin, error) {
 	if !d.Tag.Set && !d.URL.Set {
 		return s.change(ctx, c, id, d, activity.Updated)
@@ -45,7 +44,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	retagged := d.Tag.Set && d.Tag.Value != p.Tag
 	relocated := d.URL.Set && d.URL.Value != p.URL && p.Type == Custom && !s.comesFrom(p, o, d.URL.Value)
 	if o.URLKey != "" && !retagged {
-		d.Tag = patch.Field[string]{} // nor is it set to what it was, should it change now
+		d.Tag = patch.Field[string]{} // and the tag is not set back if it changes meanwhile
 	}
 	if o.URLKey == "" || !retagged && !relocated {
 		return s.change(ctx, c, id, d, activity.Updated)
@@ -53,7 +52,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	return s.moveBy(ctx, c, p, o, d, retagged, relocated)
 }
 
-// comesFrom reports whether a url is where an installed plugin's repository is, with the credentials that are stored.
+// comesFrom reports whether a url, with its credentials, is the one stored for an installed plugin.
 func (s Service) comesFrom(p Plugin, o origin, url string) bool {
 	given, err := upstream.Parse(url)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s Service) comesFrom(p Plugin, o origin, url string) bool {
 	return err == nil && given.Equal(stored)
 }
 
-// moveBy has an installed plugin go to the tag of a draft, to its url, or both.
+// moveBy moves an installed plugin to the tag of a draft, to its url, or both.
 func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin, d Draft, retagged, relocated bool) (Plugin, error) {
 	if retagged && d.Tag.Value == "" {
 		return Plugin{}, fault.Field(fault.Invalid, "tag", "Must be a version of the app's repository: an app that is installed always has one.")
@@ -86,7 +85,7 @@ func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin
 	return s.moveFrom(ctx, c, p, o, m, latest)
 }
 
-// relocate has p and o name another repository, which must answer, and have a version. Nothing is stored.
+// relocate makes p and o name another repository, which must answer and have a version. It stores nothing.
 func (s Service) relocate(ctx context.Context, p *Plugin, o *origin, url string) (latestTag, error) {
 	remote, err := s.remote(ctx, p, url)
 	if err != nil {

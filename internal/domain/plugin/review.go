@@ -8,15 +8,14 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Review is what an upgrade would take a plugin to.
+// Review is the version that an upgrade would lead to.
 type Review struct {
 	Version      // with the number 0 if it is not stored
-	Keeps   bool // its bundle is that of an earlier version, since it does not compile
+	Keeps   bool // it does not compile, and keeps the bundle of an earlier version
 	Files   []FileDiff
 }
 
-// Review finds out what Upgrade would do, without doing it: from an upstream it fetches and compiles
-// what is not stored.
+// Review returns what Upgrade would do, without doing it. It fetches and compiles the version if it is not stored.
 func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) (Review, error) {
 	if err := MayManage(c); err != nil {
 		return Review{}, err

@@ -9,17 +9,17 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Runnable is what a site needs to know of a plugin to run it.
+// Runnable is what a site needs to know about a plugin to run it.
 type Runnable struct {
 	ID             int64
 	OrganizationID string
 	Name           string
 	IsGlobal       bool
-	Disabled       string // why; "": it is not
+	Disabled       string // the reason; "": it is not disabled
 	Current        int64  // number of the current version; 0: it has none
 	SharedAt       time.Time
 
-	// AppAccess is that of its organization.
+	// AppAccess is the access level of the plugin's organization.
 	AppAccess access.AppAccess
 }
 
@@ -27,18 +27,18 @@ func (r *Runnable) fields() []any {
 	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, &r.Disabled, &r.Current, db.Null(&r.SharedAt), &r.AppAccess}
 }
 
-// Seen reports whether an organization sees the plugin: nobody sees one that is gone.
+// Seen reports whether an organization sees the plugin. Nobody sees a deleted one.
 func (r *Runnable) Seen(organizationID string) bool {
 	return r.IsGlobal || r.OrganizationID == organizationID
 }
 
-// Shows reports whether an organization sees a version: of another organization's plugin, the current
-// one and those made since it was shared, while it is.
+// Shows reports whether an organization sees a version. Of another organization's plugin it sees the current one and
+// those made since the plugin was shared, as long as it is.
 func (r *Runnable) Shows(organizationID string, v Version) bool {
 	return r.OrganizationID == organizationID || r.IsGlobal && (v.Number == r.Current || !v.CreatedAt.Before(r.SharedAt))
 }
 
-// FindRunnable returns a plugin of any organization, ErrNoRow if it is gone.
+// FindRunnable returns a plugin of any organization, or ErrNoRow if it was deleted.
 func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error) {
 	return db.One(ctx, q, (*Runnable).fields, `
 		SELECT id, organization_id, name, is_global, disabled_reason,
@@ -47,9 +47,8 @@ func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error)
 		FROM plugins WHERE id = $1`, id)
 }
 
-// LockRunnable is FindRunnable for a plugin that is not to change before the transaction ends. It
-// reads after it has the lock: what a statement that waits for a lock reads beside the locked row is
-// as old as the statement.
+// LockRunnable is FindRunnable for a plugin that must not change before the transaction ends. It reads the plugin after
+// it has the lock, because a statement that waits for a lock reads the other tables as they were when it began.
 func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
 	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE id = $1 FOR UPDATE`, id); err != nil {
 		return Runnable{}, err
@@ -57,14 +56,15 @@ func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
 	return FindRunnable(ctx, tx, id)
 }
 
-// FindVersion returns a version of a plugin of any organization, without its config_schema, ErrNoRow if it is not kept.
+// FindVersion returns a version of a plugin of any organization, without its config_schema, or ErrNoRow if it is not
+// kept.
 func FindVersion(ctx context.Context, q db.Querier, id, number int64) (Version, error) {
 	return db.One(ctx, q, (*Version).fields,
 		`SELECT `+versionWithoutSchema+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, id, number)
 }
 
-// FindSchema returns the config_schema that the bundle of a version of a plugin of any organization came with; of number 0,
-// that of the plugin. What is gone has none.
+// FindSchema returns the config_schema that belongs to the bundle of a version, of a plugin of any organization; for
+// number 0, that of the plugin. It returns "" if there is no such version or plugin.
 func FindSchema(ctx context.Context, q db.Querier, id, number int64) (schema string, err error) {
 	columns := func(s *string) []any { return []any{db.Null(s)} }
 	if number == 0 {

@@ -19,28 +19,28 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// Service is everything that can be done to plugins.
+// Service does everything that can be done with plugins.
 type Service struct {
 	DB       *db.DB
 	Upstream *upstream.Source
 	Catalog  *upstream.Catalog
 	Box      seal.Box      // seals credentials of upstreams
-	Children *sandbox.Pool // compile; must know bundle.TaskName
-	Installs *fair.Queue   // of installs and upgrades, between organizations
-	Diffs    *fair.Queue   // of versions that are compared, between organizations
-	Saves    *fair.Queue   // of source, one at a time of each plugin
+	Children *sandbox.Pool // for compiling; must know bundle.TaskName
+	Installs *fair.Queue   // of installs and upgrades, shared between organizations
+	Diffs    *fair.Queue   // of versions to compare, shared between organizations
+	Saves    *fair.Queue   // of saves, one at a time for each plugin
 	Bundles  *Bundles
 	Cache    *Cache
 
-	// Follow is called in each transaction that changes what pages get of a plugin, after
-	// the change; nil: no sites follow it.
+	// Follow is called in each transaction that changes what pages get of a plugin, after the change; nil: no sites
+	// follow plugins.
 	Follow func(ctx context.Context, tx *db.Tx, c access.Caller, pluginID int64) error
-	// Shown appends a plugin as the API shows it, for events; nil: there are none.
+	// Shown appends a plugin as the API shows it, for events; nil: events have no data.
 	Shown func([]byte, Plugin) []byte
 }
 
-// Create registers a plugin in the caller's organization; one of type Custom or
-// Repository is installed from its upstream.
+// Create registers a plugin in the caller's organization. A plugin of type Custom or Repository is installed from its
+// upstream.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -71,7 +71,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	return p, err
 }
 
-// lockOwnMatching is findOwnMatching, which locks the plugin and returns the caller as they are by now.
+// lockOwnMatching is findOwnMatching, but it locks the plugin and also returns the caller with their current rights.
 func (s Service) lockOwnMatching(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
 	p, c, err := s.lockOwn(ctx, tx, c, id)
 	if err == nil {
@@ -80,7 +80,7 @@ func (s Service) lockOwnMatching(ctx context.Context, tx *db.Tx, c access.Caller
 	return p, c, err
 }
 
-// lockOwn is lockOwnMatching for what has preconditions of its own.
+// lockOwn is lockOwnMatching without the check of the plugin's preconditions.
 func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
 	p, err := s.findOwn(ctx, tx, c, id, " FOR UPDATE")
 	if err == nil {
@@ -89,7 +89,8 @@ func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int
 	return p, c, err
 }
 
-// installed keeps the answer that shows a new plugin, and records it, once all of it is stored: see org.Service.LockUser.
+// installed keeps the answer that shows a new plugin, and records the change, once everything is stored: see
+// org.Service.LockUser.
 func (s Service) installed(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin) error {
 	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s Service) installed(ctx context.Context, tx *db.Tx, c access.Caller, p Pl
 	return s.record(ctx, tx, c, p, activity.Installed, nil)
 }
 
-// newPlugin makes a plugin out of a draft.
+// newPlugin makes a plugin from a draft.
 func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	if err := tooMany(d.Source); err != nil {
 		return Plugin{}, err
@@ -129,7 +130,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	return p, nil
 }
 
-// share notes when a plugin became shared.
+// share sets the time when a plugin became shared.
 func (p *Plugin) share(before bool, now time.Time) {
 	switch {
 	case !p.IsGlobal:
@@ -139,7 +140,7 @@ func (p *Plugin) share(before bool, now time.Time) {
 	}
 }
 
-// Get returns one plugin that the caller's organization can see.
+// Get returns one plugin that the caller's organization sees.
 func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
 	return s.get(ctx, s.DB, c, id)
 }
@@ -152,7 +153,7 @@ func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int6
 	return p, access.OrNotFound(err)
 }
 
-// List returns a page of what the caller's organization can see.
+// List returns a page of the plugins that the caller's organization sees.
 func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
 	if err := MayRead(c); err != nil {
 		return page.Found[Plugin]{}, err
@@ -196,12 +197,11 @@ func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (p
 	return found, err
 }
 
-// unusedAfter is how long after its bundle was last asked for a plugin counts as unused.
+// unusedAfter is how long after the last request for its bundle a plugin counts as unused.
 const unusedAfter = 30 * 24 * time.Hour
 
-// Unused returns a page of the organization's own plugins that nobody uses: they are on no
-// enabled placement, and nobody has asked for their bundle lately. Use
-// that Bundles has not written down yet does not count.
+// Unused returns a page of the organization's own plugins that nobody uses: they have no enabled placement, and nobody
+// has requested their bundle lately. A use that Bundles has not stored yet does not count.
 func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
 	if err := MayRead(c); err != nil {
 		return page.Found[Plugin]{}, err
@@ -216,8 +216,8 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page
 		})
 }
 
-// Activity returns a page of what was done to the organization's plugins; only about one
-// plugin or by one user, if given.
+// Activity returns a page of the activity of the organization's plugins; only that of one plugin or by one user, if
+// given.
 func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmail string, p page.Page) (page.Found[activity.Stored], error) {
 	if err := MayRead(c); err != nil {
 		return page.Found[activity.Stored]{}, err
@@ -227,7 +227,7 @@ func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmai
 	}, p)
 }
 
-// change changes the fields that the draft names, and records that as verb.
+// change changes the fields that the draft names, and records the change as verb.
 func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -243,7 +243,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	return p, err
 }
 
-// changeIn is change inside a transaction; it sets p to what is stored.
+// changeIn is change in a transaction; it sets p to the stored plugin.
 func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, verb activity.Verb, p *Plugin) (err error) {
 	hasSource := false
 	if d.ConfigSchema.Set {
@@ -266,8 +266,8 @@ func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id in
 	return s.save(ctx, tx, c, before, p, verb)
 }
 
-// versionOfSchema gives p a version with its config_schema, if it has versions. Without the lock of
-// the contents, because its first source has just been saved, no older one is removed.
+// versionOfSchema makes a version with the config_schema of p, if p has versions. It removes no older version if the
+// contents are not locked, because p's first source was saved just now.
 func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, locked bool) error {
 	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
 	if err != nil {
@@ -283,7 +283,7 @@ func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller
 	return prune(ctx, tx, p.ID)
 }
 
-// checkAlone finds the faults that can be seen without the plugin.
+// checkAlone finds the faults that are visible without the plugin.
 func (d *Draft) checkAlone() error {
 	_, err := d.newType()
 	var faults fault.List
@@ -292,8 +292,8 @@ func (d *Draft) checkAlone() error {
 	return faults.Err()
 }
 
-// save writes a plugin that the transaction has locked, as its next revision, and the activity
-// that tells of it. What has not changed, in its fields or beside them, is not written.
+// save writes a plugin that the transaction has locked, as its next revision, and its activity. If nothing changed, in
+// its fields or beside them, it writes nothing.
 func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Plugin, p *Plugin, verb activity.Verb, beside ...activity.Change) error {
 	changes := append(difference(&before, p), beside...)
 	if len(changes) == 0 {
@@ -331,7 +331,7 @@ func (s Service) follow(ctx context.Context, tx *db.Tx, c access.Caller, id int6
 	return s.Follow(ctx, tx, c, id)
 }
 
-// findOwnMatching is findOwn, and checks the preconditions of the request.
+// findOwnMatching is findOwn, with a check of the request's preconditions.
 func (s Service) findOwnMatching(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
 	p, err := s.findOwn(ctx, q, c, id, lock)
 	if err != nil {
@@ -340,8 +340,9 @@ func (s Service) findOwnMatching(ctx context.Context, q db.Querier, c access.Cal
 	return p, precondition.Check(ctx, p)
 }
 
-// findOwn returns a plugin of the caller's organization: a global one of another can be seen, but not changed. The
-// organization's name is read with it, since events keep that: on PostgreSQL, as it was before a wait for the lock.
+// findOwn returns a plugin of the caller's organization. It refuses a global one of another organization, which can be
+// seen but not changed. It reads the organization's name too, since events keep it: on PostgreSQL, the name from before
+// a wait for the lock.
 func (s Service) findOwn(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
 	p, err := find(ctx, q, access.Organization{ID: c.Organization.ID}, id, lock)
 	if err != nil {
@@ -353,12 +354,12 @@ func (s Service) findOwn(ctx context.Context, q db.Querier, c access.Caller, id 
 	return p, nil
 }
 
-// Own returns one plugin of the caller's organization, which may be changed.
+// Own returns one plugin of the caller's organization.
 func (s Service) Own(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
 	return s.findOwnMatching(ctx, s.DB, c, id, "")
 }
 
-// findOwnWithOrigin is findOwnMatching, and where the plugin comes from.
+// findOwnWithOrigin is findOwnMatching, and also returns where the plugin comes from.
 func (s Service) findOwnWithOrigin(ctx context.Context, c access.Caller, id int64) (Plugin, origin, error) {
 	p, err := s.findOwnMatching(ctx, s.DB, c, id, "")
 	if err != nil {
@@ -375,7 +376,7 @@ func activityEntry(p Plugin, verb activity.Verb, changes []activity.Change) acti
 	}
 }
 
-// record writes an entry that is an event: with the plugin, as it is shown.
+// record writes an entry that is an event: it has the plugin as the API shows it.
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
 	e := activityEntry(p, verb, changes)
 	if s.Shown != nil {

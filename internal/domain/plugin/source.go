@@ -17,13 +17,13 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Sources is a plugin and what it is made of.
+// Sources is a plugin with its files.
 type Sources struct {
 	Plugin
 
 	Files       []File // by name
 	Bundle      Bundle
-	PublicToken string // what the bundle is served under
+	PublicToken string // in the url of the bundle
 	Disabled    Off
 
 	number int64 // of the current version, 0 if there is none
@@ -38,7 +38,7 @@ func (s Service) Source(ctx context.Context, c access.Caller, id int64) (Sources
 	return found, err
 }
 
-// sourceOf returns the plugin that find finds, and its files, as they are at one moment.
+// sourceOf returns the plugin that find finds, and its files, all read at one moment.
 func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, error)) (found Sources, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		p, err := find(q)
@@ -65,10 +65,10 @@ func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, er
 	return found, err
 }
 
-// errRaced means that a plugin's source was changed meanwhile, by another server or by something else than a save.
+// errRaced means that a plugin's source was changed meanwhile, by another server or by something other than a save.
 var errRaced = errors.New("the source has changed meanwhile")
 
-// maxRaces is how often a change of source is tried: each time, another was faster.
+// maxRaces is how often a change of source is tried before it gives up.
 const maxRaces = 20
 
 // UpdateSource makes edits to a plugin's files, compiles them, and sets the fields
@@ -102,8 +102,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 	return Sources{}, fault.Later(fault.Busy, time.Second, "Others are changing the source of this app; try again.")
 }
 
-// editSource compiles outside the transaction, which finds out whether the files
-// are still those that were edited.
+// editSource compiles outside the transaction, which then checks that the files are still the ones that were edited.
 func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
 	before, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.findOwnMatching(ctx, q, c, id, "") })
 	if err != nil {
@@ -132,8 +131,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	return saved, err
 }
 
-// readSource finds what is wrong with the first files of a plugin of a type, and sets what
-// a plugin.json among them says.
+// readSource checks the first files of a plugin of a type, and sets the fields that a plugin.json among them names.
 func (d *Draft) readSource(kind Type) error {
 	if len(d.Source) > 0 && kind.Installed() {
 		return fault.Field(fault.Invalid, d.Source[0].Field, "The files of an app that is installed come from its repository: leave them out.")
@@ -144,7 +142,7 @@ func (d *Draft) readSource(kind Type) error {
 	return describeEdited(d, nil, d.Source)
 }
 
-// createWithSource stores a new plugin with its first files, all of it or nothing.
+// createWithSource stores a new plugin with its first files, all or nothing.
 func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin, d Draft) (Plugin, error) {
 	texts, err := edited(nil, d.Source)
 	if err != nil {
@@ -160,9 +158,8 @@ func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin
 	return p, err
 }
 
-// describeEdited sets the name and config schema that a plugin.json among edits says. One
-// that is not changed says nothing: whoever sends back all files as they were read must
-// not undo what was set since.
+// describeEdited sets the name and config schema that a plugin.json among edits names. An unchanged plugin.json sets
+// nothing: a client that sends back all files as it read them must not undo later changes of these fields.
 func describeEdited(d *Draft, before []File, edits []Edit) error {
 	e, ok := manifestEdit(edits)
 	if !ok || slices.ContainsFunc(before, func(f File) bool { return f.Name == manifestName && f.Text == e.Text.Value }) {
@@ -183,8 +180,8 @@ func describeEdited(d *Draft, before []File, edits []Edit) error {
 
 var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an app that is installed says what its files are: change it with upgrade, or PATCH of the app.")
 
-// unchanged locks the plugin whose source was read, and fails if that has changed or if the caller
-// may no longer change it. With contents, those are locked first. Who disabled it is read once more.
+// unchanged locks the plugin whose source was read. It fails if the source has changed or the caller may no longer
+// change the plugin. If contents is set, it locks the contents first. It reads again who disabled the plugin.
 func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read *Sources, contents bool) (Plugin, origin, access.Caller, error) {
 	if contents {
 		if err := lockContents(ctx, tx); err != nil {
@@ -208,7 +205,7 @@ func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read
 	return before, o, c, err
 }
 
-// saveSource returns what it wrote: read afterwards, it could be somebody else's.
+// saveSource returns what it wrote; reading it afterwards could return the next change.
 func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
 	before, o, c, err := s.unchanged(ctx, tx, c, &read, made != nil || d.ConfigSchema.Set)
 	if err != nil {
@@ -227,7 +224,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	}
 	saved := read
 	var beside []activity.Change
-	saved.Bundle = current.Bundle // which an upgrade may have changed
+	saved.Bundle = current.Bundle // an upgrade may have changed it
 	if made != nil {
 		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag, Schema: p.ConfigSchema, Message: d.Message.Value}, *made)
 		if err != nil {

@@ -16,14 +16,13 @@ import (
 )
 
 const (
-	// updateBatch is how many upstreams CheckUpdates asks at once, and updateRound for how long it
-	// goes on.
+	// updateBatch is how many upstreams CheckUpdates asks at once, and updateRound is how long it goes on.
 	updateBatch = 4
 	updateRound = 10 * time.Minute
 )
 
-// CheckUpdates asks the upstreams that are due for their newest tags, each at most once in the time
-// that every is, and records of which apps there is a newer one: once, until another is the newest.
+// CheckUpdates asks the upstreams that are due for their newest tags, each at most once per every, and records which
+// apps have a newer tag. It records a tag once, until another one is the newest.
 func (s Service) CheckUpdates(ctx context.Context, every time.Duration) error {
 	if err := s.setDue(ctx, every); err != nil {
 		return err
@@ -45,8 +44,8 @@ func (s Service) CheckUpdates(ctx context.Context, every time.Duration) error {
 	return wrong
 }
 
-// setDue says of new apps when their upstream is asked: when it is for the others that come from
-// there, or else some time within every, so that not all are asked at once.
+// setDue sets when the upstreams of new apps are asked: together with the other apps from there or else at a random
+// time within every, so that not all are asked at once.
 func (s Service) setDue(ctx context.Context, every time.Duration) error {
 	for {
 		urls, err := newURLs(ctx, s.DB, updateBatch)
@@ -72,7 +71,7 @@ func (s Service) setDueOf(ctx context.Context, tx *db.Tx, urls []string, every t
 	return nil
 }
 
-// takeDue returns upstreams that are due, for nobody else: they are due again later than every from now.
+// takeDue returns upstreams that are due, and postpones them by more than every, so that no other server takes them.
 func (s Service) takeDue(ctx context.Context, every time.Duration) (taken []string, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		taken = nil
@@ -99,8 +98,7 @@ func (s Service) takeDue(ctx context.Context, every time.Duration) (taken []stri
 	return taken, err
 }
 
-// checkUpdatesAt asks one upstream for all apps that come from there: with each one's credentials,
-// if they have any.
+// checkUpdatesAt asks one upstream for all apps that come from there, with the credentials of each app that has any.
 func (s Service) checkUpdatesAt(ctx context.Context, url string) error {
 	origins, err := originsAt(ctx, s.DB, url)
 	if err != nil {
@@ -123,7 +121,7 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 	latest, learned, err := s.latest(ctx, asked, o)
 	if err != nil {
 		if !fault.IsOurs(err) {
-			return nil // there is none, or it has no time for us: it is asked again
+			return nil // it failed or is busy: it is asked again later
 		}
 		return err
 	}
@@ -143,8 +141,8 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 	})
 }
 
-// tellUpdate records that there is a newer tag than the app is at, unless that was recorded, and no other was the newest since.
-// The newest can be older: than a pre-release, or than a tag that was deleted.
+// tellUpdate records that there is a newer tag than the app's own, unless it was recorded and no other tag was the
+// newest since. The newest tag can be older than the app's, which may be a pre-release or a deleted tag.
 func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
 	if p.LatestTag == "" || p.LatestTag == p.Tag || upstream.Older(p.LatestTag, p.Tag) {
 		return forgetAnnounced(ctx, tx, p)

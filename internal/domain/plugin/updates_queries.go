@@ -7,7 +7,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// newURLs are those of upstreams from which apps come that are not due yet, and never were.
+// newURLs returns the urls of upstreams for apps that have no due time yet.
 func newURLs(ctx context.Context, q db.Querier, limit int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND check_due_at IS NULL LIMIT $1`, limit)
@@ -19,19 +19,19 @@ func setFirstDue(ctx context.Context, tx *db.Tx, url string, at time.Time) error
 		WHERE url_key = $1 AND check_due_at IS NULL`, url, at)
 }
 
-// isDue selects what is due at $1. What is due after $2, later than anything is put off to, was put off by a clock that has
-// stepped back since.
+// isDue selects what is due at $1. Nothing is postponed beyond $2, so what is due later was postponed by a clock that
+// was wrong.
 const isDue = `(check_due_at <= $1 OR check_due_at > $2)`
 
-// dueURLs are those of upstreams that are due, the oldest first.
+// dueURLs returns the urls of upstreams that are due, oldest first.
 func dueURLs(ctx context.Context, tx *db.Tx, now, latest time.Time, limit int) ([]string, error) {
 	return db.All(ctx, tx, db.Value[string], `
 		SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND `+isDue+`
 		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $3`, now, latest, limit)
 }
 
-// lockSourcesAt locks the sources of the apps that come from some upstreams, in the order in which whoever erases an organization
-// comes to them.
+// lockSourcesAt locks the sources of the apps that come from some upstreams, in the order in which erasing an
+// organization locks them.
 func lockSourcesAt(ctx context.Context, tx *db.Tx, urls []string) error {
 	if len(urls) == 0 {
 		return nil
@@ -41,23 +41,24 @@ func lockSourcesAt(ctx context.Context, tx *db.Tx, urls []string) error {
 	return db.Exec(ctx, tx, query, args...)
 }
 
-// postpone has an upstream be due at a later time, and returns 0 if it no longer is due.
+// postpone makes an upstream due at a later time. It returns 0 if the upstream is not due any more.
 func postpone(ctx context.Context, tx *db.Tx, url string, now, latest, at time.Time) (int64, error) {
 	return db.Changed(ctx, tx, `UPDATE plugin_sources SET check_due_at = $4 WHERE url_key = $3 AND `+isDue, now, latest, url, at)
 }
 
-// originsAt are those of the apps of all organizations that come from an upstream.
+// originsAt returns the origins of all organizations' apps that come from an upstream.
 func originsAt(ctx context.Context, q db.Querier, url string) ([]origin, error) {
 	return db.All(ctx, q, (*origin).fields, `SELECT `+originColumns+` FROM plugin_sources WHERE url_key = $1 ORDER BY plugin_id`, url)
 }
 
-// setAnnounced notes that there is an event of the latest tag, and returns 0 if there was.
+// setAnnounced notes that the latest tag has an event. It returns 0 if that was noted already.
 func setAnnounced(ctx context.Context, tx *db.Tx, p Plugin) (int64, error) {
 	return db.Changed(ctx, tx, `
 		UPDATE plugin_sources SET announced_tag = $3 WHERE organization_id = $1 AND plugin_id = $2 AND announced_tag <> $3`, p.OrganizationID, p.ID, p.LatestTag)
 }
 
-// forgetAnnounced has an event of a tag come again when it is the newest again, now that another one is.
+// forgetAnnounced forgets an announced tag that is not the newest any more, so that it is announced again if it becomes
+// the newest again.
 func forgetAnnounced(ctx context.Context, tx *db.Tx, p Plugin) error {
 	return db.Exec(ctx, tx, `
 		UPDATE plugin_sources SET announced_tag = '' WHERE organization_id = $1 AND plugin_id = $2 AND announced_tag NOT IN ('', $3)`,

@@ -13,17 +13,16 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// Move says which version an upgrade goes to. With neither a tag in its draft nor
-// a version it is the newest.
+// Move says which version an upgrade goes to. If neither its draft has a tag nor it has a version, that is the newest.
 type Move struct {
 	Draft
 
 	Version       patch.Field[string] // number of a stored version; wins over the tag
 	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than before
-	Commit        patch.Field[string] // that a review has named: no other is gone to
+	Commit        patch.Field[string] // reviewed by the caller: the upgrade goes to no other commit
 
-	stays    bool      // at its version
-	location *location // nil: where it comes from stays
+	stays    bool      // the plugin stays at its version
+	location *location // nil: the plugin's repository has not moved
 }
 
 func (m *Move) check() error {
@@ -39,7 +38,7 @@ func (m *Move) check() error {
 	return wrong.Err()
 }
 
-// field is the one that says where an upgrade goes to.
+// field returns the name of the field that says where an upgrade goes to.
 func (m *Move) field() string {
 	if m.Version.Value != "" {
 		return "version"
@@ -47,7 +46,7 @@ func (m *Move) field() string {
 	return "tag"
 }
 
-// confirm fails if an upgrade to a commit is not what was reviewed; "": it goes to what was saved here.
+// confirm fails if the upgrade goes to another commit than the reviewed one; "": the version was saved here.
 func (m *Move) confirm(commit string) error {
 	if m.Commit.Set && m.Commit.Value != commit {
 		return fault.Field(fault.ContentChanged, "commit", "The upgrade leads to another commit than the one reviewed: review it again.")
@@ -55,10 +54,9 @@ func (m *Move) confirm(commit string) error {
 	return nil
 }
 
-// target is the version that an upgrade goes to: one that foyer holds, or one that was
-// fetched, to be stored.
+// target is the version that an upgrade goes to: a stored one, or one that was fetched and is yet to be stored.
 type target struct {
-	stays    bool               // it is the current version, whichever that is
+	stays    bool               // at the current version, whichever that is
 	stored   Version            // zero: it was fetched
 	fetched  *fetched           // nil: it is stored
 	manifest *upstream.Manifest // nil: a stored one has none
@@ -71,7 +69,7 @@ func (to target) commit() string {
 	return to.stored.Commit
 }
 
-// latestTag is the tag that an upstream said was its newest, and when; zero: it did not.
+// latestTag is the newest tag according to an upstream, and when it was learned; zero: unknown.
 type latestTag struct {
 	tag string
 	at  time.Time
@@ -85,8 +83,8 @@ func latestOf(repo *upstream.Repo) (latestTag, error) {
 	return latestTag{newest.Tag, repo.Learned}, nil
 }
 
-// Upgrade moves a plugin to another version, possibly an older one. A stored one is
-// used as it is. Of a plugin without an upstream it sets the fields, such as the tag.
+// Upgrade moves a plugin to another version, possibly an older one. It uses a stored version as it is. If the plugin
+// has no upstream, it only sets the fields, such as the tag.
 func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -111,8 +109,8 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	return s.moveFrom(ctx, c, p, o, m, latestTag{})
 }
 
-// moveFrom finds the version that m says, at the origin o, and takes the plugin to it. latest
-// is what the upstream has said already.
+// moveFrom finds the version that m names, at the origin o, and moves the plugin to it. latest is what the upstream has
+// already answered.
 func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o origin, m Move, latest latestTag) (Plugin, error) {
 	to := target{stays: true}
 	if !m.stays {
@@ -139,10 +137,9 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 	return moved, err
 }
 
-// findTarget finds the version to go to, without changing anything. A number is that of
-// a stored version. A stored tag that is not the plugin's own is used unasked; otherwise the
-// upstream is asked, and if that fails, a stored tag is used as it is, unless the fault is
-// ContentChanged. With AcceptChanged no tag counts as stored.
+// findTarget finds the version to go to, without changing anything. A number names a stored version. A stored tag that
+// is not the plugin's own is used without asking the upstream. Otherwise the upstream is asked; if that fails with any
+// fault but ContentChanged, a stored tag is used as it is. With AcceptChanged, no tag counts as stored.
 func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
 	if m.Version.Value != "" {
 		to, err = s.storedNumber(ctx, p, patch.ID(m.Version.Value))
@@ -160,7 +157,7 @@ func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to
 	}
 	to, latest, err = s.ask(ctx, p, o, m)
 	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
-		to, err = storedTarget(ctx, s.DB, stored) // what it is now cannot be known, what it was can
+		to, err = storedTarget(ctx, s.DB, stored) // the tag may have moved, but the stored version is known
 	}
 	return to, latest, err
 }
@@ -179,7 +176,7 @@ func (s Service) storedNumber(ctx context.Context, p Plugin, number int64) (targ
 // ErrNoVersion refuses the number of a version that an app does not have.
 var ErrNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
 
-// installed returns the version that was installed last with a tag, zero if none was.
+// installed returns the version that was last installed with a tag, or zero if there is none.
 func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
 	if tag == "" {
 		return Version{}, nil
@@ -206,8 +203,8 @@ func storedTarget(ctx context.Context, q db.Querier, v Version) (target, error) 
 	return to, err
 }
 
-// ask asks the upstream what the tag, or the newest, is now, and fetches it unless it
-// is stored. It returns what it heard even with an error.
+// ask asks the upstream for the tag, or for the newest one, and fetches it unless it is stored. It returns what the
+// upstream answered even with an error.
 func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
 	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err != nil {
@@ -239,8 +236,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 	return target{fetched: &f, manifest: &f.manifest}, latest, err
 }
 
-// recognize returns the version that was installed from a commit, zero if the tag
-// has yet to be installed from it.
+// recognize returns the version that was installed from a commit, or zero if the tag is yet to be installed from it.
 func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit string, acceptChanged bool) (Version, error) {
 	stored, err := installed(ctx, q, pluginID, tag)
 	switch {
@@ -256,8 +252,7 @@ func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit st
 	return Version{}, nil
 }
 
-// reuse returns the stored version in place of a fetched one if another upgrade has stored
-// the same commit meanwhile.
+// reuse replaces a fetched version by the stored one if another upgrade has stored the same commit meanwhile.
 func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) (target, error) {
 	if to.fetched == nil {
 		return to, nil
@@ -271,10 +266,11 @@ func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptCha
 
 var errMoved = fault.Later(fault.Busy, time.Second, "The app comes from another url by now; try again.")
 
-// lockToMove locks a plugin that is to be moved, if it still comes from where it was asked for, or goes elsewhere.
+// lockToMove locks the plugin to move. It fails if the plugin no longer comes from the url that was asked, unless the
+// move changes the url.
 func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target) (Plugin, error) {
 	if to.fetched != nil || m.ConfigSchema.Set {
-		if err := lockContents(ctx, tx); err != nil { // to which it adds some, or prune removes some
+		if err := lockContents(ctx, tx); err != nil { // the move may add contents, and prune may remove some
 			return Plugin{}, err
 		}
 	}
@@ -285,7 +281,7 @@ func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, ask
 	return p, err
 }
 
-// move takes a plugin to the target, all at once; asked is it as it was when its upstream was asked.
+// move moves a plugin to the target in one transaction; asked is the plugin as it was when its upstream was asked.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target, latest latestTag) (Plugin, error) {
 	p, err := s.lockToMove(ctx, tx, c, asked, m, to)
 	if err != nil {
@@ -314,7 +310,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	if m.location != nil {
 		beside = m.location.set(&p, &o)
 	}
-	if latest.at.After(s.checkedAt(o)) || m.location != nil { // it may have been learned again where it was
+	if latest.at.After(s.checkedAt(o)) || m.location != nil { // if the repository stays, a later check may have learned more
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m)
@@ -335,15 +331,16 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	return p, err
 }
 
-// leave takes out of p what the version that it leaves for the target has set, and a manifest of the target sets.
+// leave clears the fields of p that the version it leaves has set and the target's manifest sets.
 func (p *Plugin) leave(to target) {
 	if to.manifest != nil {
 		p.ConfigSchema, p.PublicJobs = "", ""
 	}
 }
 
-// makeCurrent makes the target the current version of p, and sets what it says of p: a stored one
-// its config_schema too, unless p was given another and its manifest says none, or that is not its own.
+// makeCurrent makes the target the current version of p, and sets the fields that it describes. A stored version also
+// sets its config_schema, unless its manifest has none and the move sets one, or its manifest has one but its bundle is
+// an earlier version's.
 func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, m Move) (v Version, err error) {
 	if to.stays {
 		p.Tag = from.Tag
@@ -376,7 +373,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 	return s.keepSchema(ctx, tx, c, o, v, *p, "")
 }
 
-// goTo makes a stored version, which a field of the request says, the current one.
+// goTo makes a stored version, which the given field of the request names, the current one.
 func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64, field string) (Version, error) {
 	v, err := findVersion(ctx, tx, o.PluginID, number)
 	if errors.Is(err, db.ErrNoRow) {

@@ -7,15 +7,15 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// useInterval is how precisely the last use of a plugin is kept.
+// useInterval is the precision of a plugin's recorded last use.
 const useInterval = time.Hour
 
-// maxUses bounds how many plugins' last uses are remembered, at about 200 bytes each.
+// maxUses bounds how many plugins' last uses are in memory, at about 200 bytes each.
 const maxUses = 20_000
 
-// uses notes when plugins were used last.
+// uses records when plugins were last used.
 type uses struct {
-	noted   cache.Cache[int64, time.Time] // the last use that was noted
+	noted   cache.Cache[int64, time.Time] // the last recorded use
 	pending lastuse.Notes
 }
 

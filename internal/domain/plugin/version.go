@@ -20,11 +20,11 @@ type Version struct {
 	Tag       string
 	Commit    string // "": saved here, not installed
 	SHA256    string // of the names and sums of its files, in hexadecimal
-	Message   string // what whoever saved it says of it; may be ""
+	Message   string // what the user who saved it wrote about it; may be ""
 	Bundle    Bundle
-	Schema    string   // the config_schema that its bundle came with
+	Schema    string   // the config_schema that belongs to its bundle
 	Withdrawn Off      // zero: it is not
-	Current   bool     // the plugin is at it; only in lists and of what is withdrawn or restored
+	Current   bool     // whether the plugin is at it; set only in lists and in answers to withdraw and restore
 	CreatedBy org.User // zero: hidden, or unknown
 	CreatedAt time.Time
 
@@ -42,8 +42,8 @@ type Bundle struct {
 // maxSaved is how many saved versions a plugin keeps; installed ones are all kept.
 const maxSaved = 100
 
-// origin is the row of plugin_sources: which version a plugin is at, what its bundles
-// are served under and, if it was installed, where from.
+// origin is the row of plugin_sources: a plugin's current version, the token in its bundles' urls and, if it was
+// installed, where it comes from.
 type origin struct {
 	PluginID       int64
 	OrganizationID string
@@ -54,14 +54,14 @@ type origin struct {
 	CheckedAt      time.Time
 }
 
-// build is source that has been compiled, to become a version.
+// build is compiled source, which becomes a version.
 type build struct {
 	files  []File // by name
-	site   bool   // there is a file to make the bundle of
+	site   bool   // there is a file to make the bundle from
 	bundle *bundle.Bundle
 }
 
-// compiled is the bundle; zero if there is none.
+// compiled returns the bundle; zero if there is none.
 func (b build) compiled() Bundle {
 	if b.bundle == nil {
 		return Bundle{}
@@ -83,9 +83,8 @@ func (s Service) compile(ctx context.Context, organizationID string, texts map[s
 	return b, nil
 }
 
-// as is a version with what a build compiled to. One that has a site but no bundle, because it did not
-// compile, keeps the bundle of the one before, and its config_schema, which is the one that bundle reads
-// its values by.
+// as returns v with what the build compiled to. If there is a site but no bundle, because it did not compile, v keeps
+// the bundle of the version before and its config_schema, by which that bundle reads its values.
 func (b build) as(v, before Version) (_ Version, keeps bool) {
 	v.Bundle = b.compiled()
 	if keeps = b.site && b.bundle == nil && before.Bundle.SHA256 != ""; keeps {
@@ -94,8 +93,8 @@ func (b build) as(v, before Version) (_ Version, keeps bool) {
 	return v, keeps
 }
 
-// add stores a build as the newest version of a plugin, and makes it the current one. The contents must
-// be locked.
+// add stores a build as the newest version of a plugin, and makes it the current one. The caller has locked the
+// contents.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
 	v, _ = b.as(v, current)
 	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
@@ -114,7 +113,7 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 	return v, insertFiles(ctx, tx, v.id, current.id, b.files)
 }
 
-// addVersion stores a version without files as the newest, and makes it the current one.
+// addVersion stores a version without files as the newest one, and makes it the current one.
 func addVersion(ctx context.Context, tx *db.Tx, o *origin, v Version) (_ Version, err error) {
 	if v.Number, err = nextNumber(ctx, tx, o.PluginID); err != nil {
 		return Version{}, err
@@ -126,9 +125,9 @@ func addVersion(ctx context.Context, tx *db.Tx, o *origin, v Version) (_ Version
 	return v, putOrigin(ctx, tx, o)
 }
 
-// keepSchema makes a version with the same files if the config_schema of p is no longer that
-// of its current version: values that were given for that one need not be right for it. One that
-// keeps an older bundle keeps the schema of that: the next that compiles has that of p.
+// keepSchema makes a version with the same files if the config_schema of p differs from that of its current version:
+// values given for the old schema may not fit the new one. A version that keeps an older bundle also keeps that
+// bundle's schema; the next version that compiles gets that of p.
 func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current Version, p Plugin, message string) (Version, error) {
 	if current.Number == 0 || current.Schema == p.ConfigSchema {
 		return current, nil
@@ -161,7 +160,7 @@ func keepsBundle(ctx context.Context, q db.Querier, v Version) (bool, error) {
 	return status[bundle.SiteOf(status, manifest)] == string(bundle.Failed), nil
 }
 
-// changedSource is a change of version: of its files or, if they are the same, of its number.
+// changedSource returns a change of version: of its files or, if they are the same, of its number.
 func changedSource(from, to Version) activity.Change {
 	if from.SHA256 == to.SHA256 {
 		return activity.Changed("version", from.Number, to.Number)
@@ -169,7 +168,7 @@ func changedSource(from, to Version) activity.Change {
 	return activity.Changed("source", from.SHA256, to.SHA256)
 }
 
-// currentVersion is the current version of a plugin, zero if it has none.
+// currentVersion returns the current version of a plugin, or zero if it has none.
 func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error) {
 	if o.Current == 0 {
 		return Version{}, nil
@@ -177,8 +176,7 @@ func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error
 	return findVersion(ctx, q, o.PluginID, o.Current)
 }
 
-// insertFiles stores the files of a version; the texts of the one before it are
-// already there.
+// insertFiles stores the files of a version. Texts that the version before it has are stored already.
 func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []File) error {
 	stored, err := sums(ctx, tx, beforeID)
 	if err != nil {
@@ -198,7 +196,7 @@ func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, file
 	return nil
 }
 
-// putOrigin stores o, giving it its public token first.
+// putOrigin stores o, and first gives it a public token if it has none.
 func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
 	if o.PublicToken != "" {
 		return updateOrigin(ctx, tx, *o)
@@ -207,7 +205,7 @@ func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
 	return insertOrigin(ctx, tx, *o)
 }
 
-// prune removes the oldest saved versions, if there are too many.
+// prune removes the oldest saved versions if there are too many.
 func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 	ids, err := listSurplus(ctx, tx, pluginID)
 	if err != nil {
@@ -228,8 +226,8 @@ func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 	return nil
 }
 
-// lockContentsOf locks the contents if the plugin is the caller's and has source. Most
-// have none, and should not wait for each other.
+// lockContentsOf locks the contents if the plugin is the caller's and has source. Most plugins have none, and should
+// not wait for each other.
 func lockContentsOf(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (hasSource bool, err error) {
 	o, err := originOf(ctx, tx, c.Organization.ID, id)
 	if err != nil || o.Current == 0 {

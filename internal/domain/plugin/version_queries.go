@@ -22,8 +22,7 @@ func (o *origin) fields() []any {
 	}
 }
 
-// originOf returns the origin of a plugin; if it has no source, that holds only the
-// two ids.
+// originOf returns the origin of a plugin; if the plugin has no source, only the two ids are set.
 func originOf(ctx context.Context, q db.Querier, organizationID string, pluginID int64) (origin, error) {
 	o, err := db.One(ctx, q, (*origin).fields, `
 		SELECT `+originColumns+` FROM plugin_sources WHERE plugin_id = $1 AND organization_id = $2`, pluginID, organizationID)
@@ -85,13 +84,13 @@ func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version,
 		`SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, pluginID, n)
 }
 
-// seen is which versions of a plugin somebody sees: the current one, and those made since.
+// seen says which versions of a plugin somebody sees: the current one, and those made since a time.
 type seen struct {
 	pluginID, current int64
 	since             time.Time
 }
 
-// isSeen is the condition for them.
+// isSeen is the condition for these versions.
 const isSeen = ` v.plugin_id = $1 AND (v.number = $2 OR v.created_at >= $3)`
 
 func (s seen) find(ctx context.Context, q db.Querier, n int64) (Version, error) {
@@ -99,21 +98,21 @@ func (s seen) find(ctx context.Context, q db.Querier, n int64) (Version, error) 
 		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number = $4`, s.pluginID, s.current, s.since, n)
 }
 
-// before returns the version that came before the one numbered n.
+// before returns the version before the one numbered n.
 func (s seen) before(ctx context.Context, q db.Querier, n int64) (Version, error) {
 	return db.One(ctx, q, (*Version).fields,
 		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number < $4 ORDER BY v.number DESC LIMIT 1`,
 		s.pluginID, s.current, s.since, n)
 }
 
-// findInstalled returns the version that was installed last with a tag.
+// findInstalled returns the version that was last installed with a tag.
 func findInstalled(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
 	return db.One(ctx, q, (*Version).fields, `
 		SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.tag = $2 AND v.commit_name <> ''
 		ORDER BY v.number DESC LIMIT 1`, pluginID, tag)
 }
 
-// fieldsWithUsers lists what selectVersionsWithUsers fills.
+// fieldsWithUsers lists the fields that selectVersionsWithUsers fills.
 func (v *Version) fieldsWithUsers() []any {
 	user := v.Withdrawn.By.Fields()
 	user[len(user)-1] = db.Null(&v.Withdrawn.By.CreatedAt)
@@ -132,14 +131,14 @@ func versionsWithUsers(columns string) string {
 	FROM plugin_versions v JOIN users u ON u.id = v.created_by LEFT JOIN users w ON w.id = v.withdrawn_by`
 }
 
-// list reads versions without their config_schema, of up to a MiB each.
+// list reads versions without their config_schemas, which may have up to 1 MiB each.
 func (s seen) list(ctx context.Context, q db.Querier, p page.Page) ([]Version, error) {
 	return db.All(ctx, q, (*Version).fieldsWithUsers, listVersionsWithUsers+`
 		WHERE`+isSeen+` ORDER BY v.number DESC LIMIT $4 OFFSET $5`, s.pluginID, s.current, s.since, p.Limit, p.Offset)
 }
 
-// findForSites is find, with who made the version, for an organization whose sites may still have
-// one that it no longer sees: it was the current one when they got it.
+// findForSites is find, with the user who made the version. It also finds a version that the organization's sites still
+// have but the organization no longer sees, because it was current when they got it.
 func (s seen) findForSites(ctx context.Context, q db.Querier, organizationID string, n int64) (Version, error) {
 	return db.One(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+`
 		WHERE v.plugin_id = $1 AND v.number = $4 AND (v.number = $2 OR v.created_at >= $3 OR EXISTS (
@@ -151,8 +150,8 @@ func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
 }
 
-// listSurplus names the saved versions beyond the newest maxSaved, but for the current one and those that sites
-// run or are pinned to.
+// listSurplus returns the saved versions beyond the newest maxSaved, except the current one and those that sites run or
+// are pinned to.
 func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
 	return db.All(ctx, tx, db.Value[int64], `
 		SELECT id FROM (
@@ -184,7 +183,7 @@ func copyFiles(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
 		SELECT CAST($2 AS BIGINT), name, sha256, size, status, error, error_line, error_column, warning FROM plugin_files WHERE version_id = $1`, fromID, toID)
 }
 
-// listFiles returns the files of a version, in no order.
+// listFiles returns the files of a version, in any order.
 func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, error) {
 	files, err := db.All(ctx, q, (*File).fields, `
 		SELECT f.name, f.sha256, f.size, f.status, f.error, f.error_line, f.error_column, f.warning, c.content
@@ -195,7 +194,7 @@ func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, erro
 	return files, err
 }
 
-// statuses is what became of each file of a version, by its name.
+// statuses returns the status of each file of a version, by name.
 func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]string, error) {
 	files, err := db.All(ctx, q, func(f *File) []any { return []any{&f.Name, &f.Status} },
 		`SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
@@ -213,7 +212,7 @@ func findText(ctx context.Context, q db.Querier, versionID int64, name string) (
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
 }
 
-// sums is the set of the sums of a version's files.
+// sums returns the set of the sums of a version's files.
 func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
 	all, err := db.All(ctx, q, db.Value[string], `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
 	set := make(map[string]bool, len(all))
@@ -223,9 +222,8 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 	return set, err
 }
 
-// lockContents waits until no other transaction adds or removes contents. It is the
-// first lock that a transaction takes before it locks apps, sites or their organization, in this
-// order, so that no two wait for each other.
+// lockContents waits until no other transaction adds or removes contents. A transaction that takes this lock takes it
+// before it locks apps, sites or their organization, in this order, so that there are no deadlocks.
 func lockContents(ctx context.Context, tx *db.Tx) error {
 	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM contents_lock WHERE id = 1 FOR UPDATE`)
 	return err
@@ -235,11 +233,10 @@ func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
 	return db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(content))
 }
 
-// inBase64 begins the content, in base64, of a file that is no text: columns of text hold
-// no other bytes.
+// inBase64 is the prefix of a file that is not text and is stored in base64, because text columns hold no other bytes.
 const inBase64 = "\x01base64,"
 
-// packed is how a content is stored.
+// packed returns a content as it is stored.
 func packed(content string) string {
 	if unpack.IsText(content) && !strings.HasPrefix(content, inBase64) {
 		return content
@@ -254,7 +251,7 @@ func unpacked(stored string) string {
 		return stored
 	}
 	content, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil { // stored before there were files that are no text
+	if err != nil { // it was stored before files could be other than text
 		return stored
 	}
 	return string(content)
@@ -267,7 +264,7 @@ func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
 		AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
 }
 
-// contents is a query for what versions use.
+// contents returns a query for the sums of the contents that versions use.
 func contents(which string) string {
 	return `
 		SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.` + which + `
