@@ -14,8 +14,7 @@ import (
 	"foyer/internal/infra/bundle"
 )
 
-// Bundles that are not in memory wait for their turn, or are refused; those that are
-// do not.
+// Bundles that are not in memory wait for their turn or are refused; bundles in memory do not wait.
 func TestBundlesTakeTurns(t *testing.T) {
 	each(t, func(r rig) {
 		var tokens []string
@@ -61,7 +60,7 @@ func TestBundlesTakeTurns(t *testing.T) {
 	})
 }
 
-// However much one organization has to compile, another's save is done.
+// One organization's compiles, however many, do not block another's save.
 func TestCompilesOfAnotherOrganization(t *testing.T) {
 	each(t, func(r rig) {
 		const many = 40
@@ -69,7 +68,7 @@ func TestCompilesOfAnotherOrganization(t *testing.T) {
 		var feeds []*io.PipeWriter
 		var all sync.WaitGroup
 		for range many {
-			in, feed := io.Pipe() // which the compiler reads to its end
+			in, feed := io.Pipe() // the compiler reads it to its end
 			feeds = append(feeds, feed)
 			all.Go(func() {
 				if _, err := r.Children.Run(r.Context(), "another organization", bundle.TaskName, in); fault.Is(err, fault.Busy) {

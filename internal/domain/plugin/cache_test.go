@@ -12,14 +12,14 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// elsewhere is another server on the same database, with a memory of its own.
+// elsewhere is another server on the same database, with its own cache.
 func (r rig) elsewhere() Service {
 	s := r.Service
 	s.Cache = NewCache()
 	return s
 }
 
-// A server whose memory of an app is stale changes the app as it is now.
+// A server that has cached an old state of an app changes the current one.
 func TestChangedElsewhere(t *testing.T) {
 	each(t, func(r rig) {
 		elsewhere := r.elsewhere()
@@ -60,7 +60,7 @@ func TestChangedElsewhere(t *testing.T) {
 	})
 }
 
-// Changes that two servers make to one app at once are made one after another.
+// Simultaneous changes by two servers to one app are made one after another.
 func TestChangeTogether(t *testing.T) {
 	each(t, func(r rig) {
 		elsewhere := r.elsewhere()
@@ -86,8 +86,7 @@ func TestChangeTogether(t *testing.T) {
 	})
 }
 
-// After a database has lost its last commits, as in a failover, what is made then is not
-// mistaken for what was lost.
+// After a database has lost its last commits, as in a failover, new commits are not mistaken for the lost ones.
 func TestLostCommits(t *testing.T) {
 	each(t, func(r rig) {
 		elsewhere := r.elsewhere()

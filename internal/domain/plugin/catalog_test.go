@@ -17,7 +17,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// offering is a rig with another catalog.
+// offering is the rig with another catalog.
 func (r rig) offering(list string) rig {
 	r.Helper()
 	file := filepath.Join(r.TempDir(), "catalog.json")
@@ -28,7 +28,7 @@ func (r rig) offering(list string) rig {
 	return r
 }
 
-// Whoever keeps the catalog may put credentials in it, which are not for callers.
+// A catalog may contain credentials, which callers must not see.
 func TestCatalogShowsNoCredentials(t *testing.T) {
 	each(t, func(r rig) {
 		r = r.offering(`[{"name": "a", "url": "https://joe:secret@example.org/a?token=b"}, {"name": "b", "url": "joe:secret@example.org:b"}]`)
@@ -39,7 +39,7 @@ func TestCatalogShowsNoCredentials(t *testing.T) {
 	})
 }
 
-// The catalog says which of its apps an organization has, whoever else has them.
+// The catalog says which of its apps the caller's organization has installed, whatever others have.
 func TestCatalogInstalled(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
@@ -56,8 +56,8 @@ func TestCatalogInstalled(t *testing.T) {
 	})
 }
 
-// An app of the catalog is installed and upgraded with the credentials of the url that
-// names it; whoever gives none uses those in the catalog.
+// An app of the catalog is installed and upgraded with the credentials in the given url, or with those in the catalog
+// if the url has none.
 func TestCatalogInstallWithCredentials(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -87,7 +87,7 @@ func TestCatalogInstallWithCredentials(t *testing.T) {
 	})
 }
 
-// A plugin.json without a name leaves it to the request, and that to the catalog.
+// If plugin.json has no name, the app gets the one in the request; if that has none, the one in the catalog.
 func TestCatalogNames(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")

@@ -27,7 +27,7 @@ func (r rig) publish(host *upstreamtest.Host) *upstreamtest.Repo {
 	return repo
 }
 
-// check fails unless the newest tag is answered, just learned or not.
+// check fails unless the answer has the given newest tag and is fresh or not, as given.
 func (r rig) check(id int64, latest string, fresh bool) {
 	r.Helper()
 	p, age, err := r.CheckForUpdates(r.Context(), r.caller, id)
@@ -36,7 +36,7 @@ func (r rig) check(id int64, latest string, fresh bool) {
 	}
 }
 
-// install makes a plugin of a repository.
+// install makes a plugin from a repository.
 func (r rig) install(repo *upstreamtest.Repo) Plugin {
 	r.Helper()
 	return r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
@@ -51,7 +51,7 @@ func (r rig) checkedAt(id int64) time.Time {
 	return o.CheckedAt
 }
 
-// What one server remembers does not undo what another has learned since.
+// A server's cached answer does not undo what another server has learned since.
 func TestCheckAfterAnotherServer(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
@@ -74,7 +74,7 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 	})
 }
 
-// What was learned while the clock was ahead is older than what an upstream says now, whoever asks it.
+// What was learned while the clock was ahead is older than an upstream's answer now, whichever way it is asked.
 func TestCheckAfterClockStepsBack(t *testing.T) {
 	t.Parallel()
 	ask := map[string]func(r rig, id int64){
@@ -98,7 +98,7 @@ func TestCheckAfterClockStepsBack(t *testing.T) {
 				r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
 				repo := r.publish(upstreamtest.NewHost(r))
 				p := r.install(repo)
-				r.checkUpdates() // sets when it is due for the first time
+				r.checkUpdates() // sets the first due time
 				repo.Tag(r, "v2.0.0", "refs/heads/main")
 				pass(-24 * time.Hour)
 				r = r.another(upstreamtest.Allow())
@@ -112,8 +112,7 @@ func TestCheckAfterClockStepsBack(t *testing.T) {
 	}
 }
 
-// An upstream that may no longer be asked, or no longer has anything to install, is one
-// that fails.
+// An upstream fails if it may no longer be asked, or has nothing left to install.
 func TestCheckOfRefusedUpstream(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
@@ -125,8 +124,8 @@ func TestCheckOfRefusedUpstream(t *testing.T) {
 	})
 }
 
-// Credentials that were sealed under another secret are an upstream that fails; what
-// needs them says why, and leaves the app as it was.
+// An upstream fails if its credentials were sealed under another secret. Calls that need them say why, and leave the
+// app unchanged.
 func TestOtherSecret(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
@@ -152,8 +151,8 @@ func TestOtherSecret(t *testing.T) {
 	})
 }
 
-// An upgrade that asks stores what it has learned of the newest tag, also when it goes
-// to a version that is stored; one that does not ask has learned nothing.
+// An upgrade that asks the upstream stores the newest tag, even when it goes to a stored version; an upgrade that does
+// not ask stores none.
 func TestUpgradeLearns(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -187,7 +186,7 @@ func TestUpgradeLearns(t *testing.T) {
 	})
 }
 
-// What is checked while a version is fetched is newer than what the upgrade was told.
+// A check that is made while an upgrade fetches a version is newer than what the upgrade was told.
 func TestCheckDuringUpgrade(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -205,8 +204,7 @@ func TestCheckDuringUpgrade(t *testing.T) {
 	})
 }
 
-// Without an upstream the newest tag is the plugin's own, also when that changes between the
-// question and the answer.
+// Without an upstream the newest tag is the plugin's own, even if that changes during the check.
 func TestCheckDuringUpdate(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(Draft{Name: patch.Of("x"), Tag: patch.Of("v1")})

@@ -20,15 +20,15 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// admin adds a member with a key to the rig's organization, and returns what takes each of
-// their rights away.
+// admin adds a member with a key to the rig's organization, and returns functions that each take a right away from
+// them.
 func (r rig) admin() (c access.Caller, losses map[string]func() error) {
 	r.Helper()
 	keys := &access.Keys{DB: r.DB}
 	orgs := org.Service{DB: r.DB, Keys: keys}
 	ctx, id := r.Context(), r.caller.Organization.ID
 	const email = "admin@acme.example"
-	_, _ = orgs.RemoveMember(ctx, access.Caller{}, id, email) // of an earlier turn
+	_, _ = orgs.RemoveMember(ctx, access.Caller{}, id, email) // left by an earlier turn
 	installs := access.InstallApps
 	if _, err := orgs.Set(ctx, access.Caller{}, id, org.Settings{AppAccess: &installs}); err != nil {
 		r.Fatal(err)
@@ -65,7 +65,7 @@ func (r rig) admin() (c access.Caller, losses map[string]func() error) {
 	}
 }
 
-// Whoever loses a right while an upstream answers stores nothing.
+// A caller who loses a right while an upstream answers stores nothing.
 func TestRightLostAtTheUpstream(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -124,7 +124,7 @@ func TestRightLostAtTheUpstream(t *testing.T) {
 	})
 }
 
-// Whoever may no longer share apps does not install one that is shared.
+// A caller who may no longer share apps cannot install a shared one.
 func TestSharingLostAtTheUpstream(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -149,7 +149,7 @@ func TestSharingLostAtTheUpstream(t *testing.T) {
 	})
 }
 
-// Whoever loses a right while their save waits for the compiler stores nothing.
+// A caller who loses a right while their save waits for the compiler stores nothing.
 func TestRightLostAtTheCompiler(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -188,7 +188,7 @@ func TestRightLostAtTheCompiler(t *testing.T) {
 	})
 }
 
-// occupyChildren has children in all places until release is called.
+// occupyChildren keeps all child processes busy until release is called.
 func (r rig) occupyChildren() (release func()) {
 	var feeds []*io.PipeWriter
 	var all sync.WaitGroup
@@ -210,7 +210,7 @@ func (r rig) occupyChildren() (release func()) {
 	}
 }
 
-// Events have the name that the organization has by now, whatever it was when the caller was admitted.
+// Events have the organization's current name, even if it has changed since the caller was admitted.
 func TestRenamedMeanwhile(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))

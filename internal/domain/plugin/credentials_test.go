@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// An app whose token was changed at the git host is upgraded with the new one.
+// If an app's token is changed at the git host, the app is upgraded with the new one.
 func TestSetCredentials(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)

@@ -7,7 +7,7 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// An app is among those that export by its capabilities as they are now, and by whether it is shared now.
+// An app counts as exporting by its current capabilities and by whether it is shared now.
 func TestExporting(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(Draft{Name: patch.Of("x")})

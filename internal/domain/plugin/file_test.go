@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The longest files differ in bounded time and space.
+// The longest files are compared in bounded time and space.
 func TestCompareLong(t *testing.T) {
 	t.Parallel()
 	before, after := map[string]string{}, map[string]string{}

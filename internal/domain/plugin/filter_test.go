@@ -19,7 +19,7 @@ var million = goflag.Bool("million", false, "TestFindTimes looks among 1,000,000
 
 const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
 
-// seedPlugins gives an organization n plugins, of which each filter leaves some.
+// seedPlugins gives an organization n plugins; each filter selects some of them.
 func seedPlugins(t *testing.T, d *db.DB, organizationID string, n int) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -77,10 +77,10 @@ func seedPlacements(t *testing.T, d *db.DB) {
 	}
 }
 
-// filtered is a filter, and what its page is read by.
+// filtered is a filter, and the index that its page is read by.
 type filtered struct {
 	name, index string
-	many        bool // fit, or a table that is small is read
+	many        bool // it matches many, or a small table is scanned
 	Filter
 }
 
@@ -105,12 +105,12 @@ var filters = []filtered{
 	{"ordering=-updated_at", "plugins_updated", false, Filter{Order: page.Order{By: "updated_at", Descending: true}}},
 }
 
-// readsAnIndex looks at the plans of a page of a filter, and of its count.
+// readsAnIndex checks the plans of a filter's page and count.
 func (f filtered) readsAnIndex(t *testing.T, d *db.DB, sees visibleNow) {
 	t.Helper()
 	index := f.index
 	if f.many && !dbtest.IsSQLite(t, d) {
-		index = " plugins_" // whichever it finds the first of many by
+		index = " plugins_" // any index that gives the first of many
 	}
 	reads := func(query string, args []any) {
 		t.Helper()
@@ -124,13 +124,13 @@ func (f filtered) readsAnIndex(t *testing.T, d *db.DB, sees visibleNow) {
 	if steps := dbtest.Explain(t, d, query, args...); strings.Contains(steps[len(steps)-1], "TEMP B-TREE") {
 		t.Errorf("%s, %d of others: whole apps are sorted:\n%s", f.name, sees.others, strings.Join(steps, "\n"))
 	}
-	if query, args := f.countQuery(ours, sees); query != "" && f.Global != patch.Of(false) { // that is a difference
+	if query, args := f.countQuery(ours, sees); query != "" && f.Global != patch.Of(false) { // the count of those is a difference
 		reads(query, args)
 	}
 }
 
-// The page of each filter and of each order, and its count, is read by an index, whether the organization sees
-// apps of others or not.
+// The page and the count of each filter and of each order are read by an index, whether the organization sees apps of
+// others or not.
 func TestFiltersReadAnIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -156,7 +156,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 	})
 }
 
-// An installed app is edited as long as its files are not as they came, whatever its other fields are.
+// An installed app counts as edited while its files differ from the installed ones, whatever its other fields are.
 func TestFindEdited(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
@@ -177,9 +177,9 @@ func TestFindEdited(t *testing.T) {
 	})
 }
 
-// TestFindTimes tells how long each filter takes among 1,000,000 apps of one organization: a search
-// and a count at most a second, the page of any other filter twice that of none, but for noise. Each is read by
-// an index still, but for a search on PostgreSQL: the table holds nothing but what it looks at, and is read from end to end.
+// TestFindTimes measures each filter among 1,000,000 apps of one organization. A search and a count take at most a
+// second; the page of any other filter takes at most twice the time of no filter, plus some noise. All are read by an
+// index, except a search on PostgreSQL: the table holds nothing but what it looks at, so it is scanned.
 func TestFindTimes(t *testing.T) { //nolint:paralleltest // it measures
 	if !*million {
 		t.Skip("ask for it with -million")
@@ -223,7 +223,7 @@ func TestFindTimes(t *testing.T) { //nolint:paralleltest // it measures
 	}
 }
 
-// fastest is the time of the fastest of some runs, on a machine that does other things.
+// fastest returns the time of the fastest of several runs, because the machine may be busy.
 func fastest(t *testing.T, run func() error) time.Duration {
 	t.Helper()
 	best := time.Hour

@@ -9,7 +9,7 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// Once the diffs are too long, the files that are left cost nothing.
+// Once the diffs are too long, comparing the remaining files costs nothing.
 func TestCompareEndsAtItsLimit(t *testing.T) { // not parallel: it counts allocations
 	const lines = 5000
 	after := map[string]string{
@@ -37,7 +37,7 @@ func TestCompareEndsAtItsLimit(t *testing.T) { // not parallel: it counts alloca
 	}
 }
 
-// A list of versions takes none of their schemas, which are large and not shown; one version has its own.
+// A list of versions does not read their schemas, which are large and not shown; a single version has its schema.
 func TestVersionsAreListedWithoutSchemas(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(Draft{Name: patch.Of("app")})

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// Credentials that could not be kept are refused before anything is fetched.
+// Credentials that cannot be sealed are refused before anything is fetched.
 func TestInstallWithoutSecret(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -23,7 +23,7 @@ func TestInstallWithoutSecret(t *testing.T) {
 	})
 }
 
-// A plugin.json whose name shows nothing has none.
+// A name in plugin.json with only invisible characters counts as none.
 func TestInstallWithInvisibleName(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Secret defaults are masked where they stand; all else is as it was sent.
+// Secret defaults are masked in place; everything else is as it was sent.
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{
@@ -43,7 +43,7 @@ func FuzzMasked(f *testing.F) {
 	})
 }
 
-// A field needs a value if pages get it, and nothing stands for it.
+// A field needs a value if pages get it and it has no default.
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string]bool{

@@ -17,7 +17,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// built makes an app whose versions have these sites.
+// built makes an app with one version for each of these sites.
 func (r rig) built(sites ...string) (Plugin, []Version) {
 	r.Helper()
 	p := r.create(Draft{Name: patch.Of("app"), Type: patch.Of("source")})
@@ -27,7 +27,7 @@ func (r rig) built(sites ...string) (Plugin, []Version) {
 	return p, r.versions(p.ID)
 }
 
-// versions reads the versions of an app, the first one first.
+// versions returns the versions of an app, oldest first.
 func (r rig) versions(id int64) []Version {
 	r.Helper()
 	found, _, err := r.Versions(r.Context(), r.caller, id, page.First)
@@ -45,8 +45,8 @@ func (r rig) versions(id int64) []Version {
 	return all
 }
 
-// A PATCH of config_schema makes a version with the same files, another PATCH makes none; going
-// back takes the schema of then along.
+// A PATCH of config_schema makes a version with the same files; a PATCH of other fields makes none. Going back also
+// restores the schema.
 func TestVersionsKeepTheirSchema(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1")
@@ -103,7 +103,8 @@ func TestDisable(t *testing.T) {
 	})
 }
 
-// What is switched off or on has changed, and is the first of those that changed last; what is so already has not.
+// Switching an app off or on changes it and puts it first in the order of last changes; if it is in that state already,
+// nothing changes.
 func TestDisableIsAChange(t *testing.T) {
 	each(t, func(r rig) {
 		pass := r.clock()
@@ -144,7 +145,7 @@ func (r rig) token(id int64) string {
 	return s.PublicToken
 }
 
-// verbs is what was done to a plugin, the last first.
+// verbs returns the verbs of a plugin's activity, newest first.
 func (r rig) verbs(id int64) string {
 	r.Helper()
 	found, err := r.Activity(r.Context(), r.caller, strconv.FormatInt(id, 10), "", page.First)
@@ -158,8 +159,8 @@ func (r rig) verbs(id int64) string {
 	return fmt.Sprint(all)
 }
 
-// Withdrawing takes all versions with the bundle, needs another version to go to if one of
-// them is current, and nothing goes to them until they are restored.
+// Withdrawing a version also withdraws those with the same bundle. If one of them is current, it needs another version
+// to go to. Nothing goes to them until they are restored.
 func TestWithdraw(t *testing.T) {
 	each(t, func(r rig) {
 		p, versions := r.built("export const a = 1", "export const a = 2")
@@ -217,7 +218,7 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// An app that leaves a version that is withdrawn is what the one it goes to says.
+// An app that leaves a withdrawn version gets all fields that the manifest of the next one names.
 func TestWithdrawGoesBackWhole(t *testing.T) {
 	each(t, func(r rig) {
 		manifest := func(name, job string) Edit {
@@ -234,7 +235,7 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		for _, number := range []string{"1", "2"} { // fields of a file that was saved by itself are read when an upgrade goes to it
+		for _, number := range []string{"1", "2"} { // an upgrade to a version reads the fields of its plugin.json
 			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(number)}); err != nil {
 				r.Fatal(err)
 			}
@@ -249,9 +250,9 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 	})
 }
 
-// An app that leaves a version that is withdrawn for one that does not compile has the settings of that one's plugin.json, as
-// after an upgrade to it, though pages go on with the bundle and the settings of the version before: the next one that
-// compiles has them.
+// An app that leaves a withdrawn version for one that does not compile gets the settings in that version's plugin.json,
+// as after an upgrade to it. Pages keep the bundle and settings of the version before; the next version that compiles
+// has the new settings.
 func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(Draft{Name: patch.Of("app"), Type: patch.Of("source")})
@@ -282,7 +283,7 @@ func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
 	})
 }
 
-// What others see of a global app does not tell who switched it off, and they cannot.
+// Other organizations do not see who switched a global app off, and cannot switch it on.
 func TestOffBelongsToItsOrganization(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1")
@@ -316,7 +317,7 @@ func TestOffBelongsToItsOrganization(t *testing.T) {
 	})
 }
 
-// The bundles of an organization that may not use apps are not there.
+// The bundles of an organization that may not use apps are not found.
 func TestBundlesOfSuspended(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1")
@@ -333,7 +334,7 @@ func TestBundlesOfSuspended(t *testing.T) {
 	})
 }
 
-// Whoever follows is told in the transaction of each change that pages may see, and of no other.
+// Follow is called in the transaction of each change that pages may see, and of no other.
 func TestFollow(t *testing.T) {
 	each(t, func(r rig) {
 		var told []int64
@@ -369,7 +370,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// The activity says which version was withdrawn and restored.
+// The activity says which version was withdrawn or restored.
 func TestActivityNamesTheVersion(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1", "export const a = 2")

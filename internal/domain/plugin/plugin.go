@@ -20,7 +20,7 @@ type Plugin struct {
 	OrganizationID   string
 	OrganizationName string
 	Revision         int64  // counted up by each change
-	DisabledBy       string // the fields that can change of the user who disabled it; "": nobody did, or it was read in a list
+	DisabledBy       string // the changeable fields of the user who disabled it; "": nobody, or read in a list
 	Type             Type
 	Name             string
 	Description      string

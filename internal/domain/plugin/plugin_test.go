@@ -104,8 +104,7 @@ func (r rig) count(query string) int {
 
 func named(name string) Draft { return Draft{Name: patch.Of(name)} }
 
-// The newest 100 saved versions are kept, every installed one, and no content
-// that nothing uses.
+// The newest 100 saved versions and all installed ones are kept, and no content that is unused.
 func TestPrune(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -150,8 +149,8 @@ func TestPrune(t *testing.T) {
 	})
 }
 
-// No edit is lost when many are made at once, and texts that come and go between
-// apps at the same time are there for those who use them.
+// No edit is lost when many are made at once, and texts that several apps add and remove at the same time stay for
+// those that use them.
 func TestSaveTogether(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -174,7 +173,7 @@ func TestSaveTogether(t *testing.T) {
 	})
 }
 
-// Saves of one app wait for each other, each with its own change.
+// Saves of one app wait for each other; each adds its own change.
 func TestSavesWaitForTheirTurn(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -197,7 +196,7 @@ func TestSavesWaitForTheirTurn(t *testing.T) {
 	})
 }
 
-// A save that goes back to what was does not make a version, nor activity.
+// A save that changes no text makes neither a version nor activity.
 func TestSaveTheSame(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -215,7 +214,7 @@ func TestSaveTheSame(t *testing.T) {
 	})
 }
 
-// When the queue is full nothing changes, and the caller is told to come again.
+// When the queue is full, nothing changes, and the caller is told to retry.
 func TestBusy(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -246,7 +245,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// A fault in an edit or over a limit changes nothing.
+// An edit with a fault, or over a limit, changes nothing.
 func TestRefusedEdits(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -288,7 +287,7 @@ func TestRefusedEdits(t *testing.T) {
 	})
 }
 
-// Too many edits at once are refused before anything is made of them.
+// Too many edits in one request are refused before they are processed.
 func TestTooManyEdits(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -306,7 +305,7 @@ func TestTooManyEdits(t *testing.T) {
 	})
 }
 
-// A plugin that gets its first source while it is being removed takes that with it.
+// If a plugin gets its first source while it is being removed, the source is removed too.
 func TestDeleteDuringFirstSave(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -321,7 +320,7 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 				return err
 			}
 			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
-			for blocked := dbtest.IsSQLite(r, r.DB); !blocked; { // on SQLite it waits before it has begun
+			for blocked := dbtest.IsSQLite(r, r.DB); !blocked; { // on SQLite it waits for its transaction to begin
 				n, err := db.One(r.Context(), tx, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
 				if err != nil {
 					return err
@@ -340,7 +339,7 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	})
 }
 
-// Nobody waits for others, or has them wait, to be told that an app is not theirs.
+// A caller who deletes an app of another organization is refused without waiting for a lock or holding one.
 func TestDeleteOfAnothersLocksNothing(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -364,7 +363,7 @@ func TestDeleteOfAnothersLocksNothing(t *testing.T) {
 	})
 }
 
-// What is kept in memory must not keep the megabyte that it was cut out of.
+// A cached name must not keep the megabyte that it was cut from in memory.
 func TestNameIsACopy(t *testing.T) {
 	t.Parallel()
 	sent := strings.Repeat(" ", 1<<20) + "x"
@@ -377,7 +376,7 @@ func TestNameIsACopy(t *testing.T) {
 	}
 }
 
-// A name is stored without the spaces around it, whichever way it is given.
+// A name is stored without the spaces around it, whichever call sets it.
 func TestNameIsTrimmed(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named(" created "))

@@ -23,7 +23,7 @@ func (r rig) update(id int64, d Draft) Plugin {
 	return p
 }
 
-// refuses checks that a change is refused, and has changed nothing.
+// refuses checks that a change is refused and changes nothing.
 func (r rig) refuses(id int64, d Draft, kind fault.Kind, field string) {
 	r.Helper()
 	before, err := r.Get(r.Context(), r.caller, id)
@@ -39,7 +39,7 @@ func (r rig) refuses(id int64, d Draft, kind fault.Kind, field string) {
 	}
 }
 
-// Another tag of an installed app is an upgrade to it.
+// An update of an installed app's tag is an upgrade to it.
 func TestUpdateTag(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -92,7 +92,7 @@ func TestUpdateLabel(t *testing.T) {
 	})
 }
 
-// A custom app's repository can move; its versions stay.
+// A custom app's repository can move; the app's versions stay.
 func TestUpdateURL(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -147,7 +147,7 @@ func TestUpdateURL(t *testing.T) {
 	})
 }
 
-// What a repository answers is not stored of an app that comes from another one by then.
+// A repository's answer is not stored if the app comes from another repository by then.
 func TestAnswerAfterMove(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -196,7 +196,7 @@ func TestAnswerAfterMove(t *testing.T) {
 	})
 }
 
-// refused is an error unless a change was refused for now.
+// refused returns an error unless err refuses a change for now.
 func refused(err error) error {
 	if fault.Is(err, fault.Busy) {
 		return nil
@@ -204,7 +204,7 @@ func refused(err error) error {
 	return cmp.Or(err, errors.New("not refused"))
 }
 
-// What can be refused without the upstream is refused before its name is looked up.
+// What can be refused without the upstream is refused before its host is looked up.
 func TestRefusedUnasked(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)

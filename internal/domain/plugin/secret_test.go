@@ -10,7 +10,7 @@ import (
 	"foyer/internal/domain/activity"
 )
 
-// No secret default is in the activity or the exports, and no change has two equal sides.
+// Neither the activity nor the exports contain secret defaults, and no change has two equal sides.
 func TestSecretsStaySecret(t *testing.T) {
 	each(t, func(r rig) {
 		schema := func(secret string) patch.Field[string] {

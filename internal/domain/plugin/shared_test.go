@@ -13,8 +13,8 @@ import (
 // orgs changes organizations.
 func (r rig) orgs() org.Service { return org.Service{DB: r.DB, Keys: &access.Keys{DB: r.DB}} }
 
-// Other organizations see of a shared app the current version and those made since it was
-// shared: what was removed before stays its own organization's.
+// Other organizations see the current version of a shared app and the versions made since it was shared; the older ones
+// only its own organization sees.
 func TestVersionsOfShared(t *testing.T) {
 	each(t, func(r rig) {
 		r.caller.Organization.AppAccess = access.RootApps
@@ -71,7 +71,7 @@ func TestVersionsOfShared(t *testing.T) {
 	})
 }
 
-// An organization that may not use apps serves none.
+// An organization that may not use apps serves no bundles.
 func TestBundlesWithoutAccess(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// An app is seen as it is at one moment: with all that belongs to it, or not at all.
+// An app is read as it is at one moment: with everything that belongs to it, or not at all.
 func TestSourceDuringDelete(t *testing.T) {
 	each(t, func(r rig) {
 		for range 40 {
@@ -38,7 +38,7 @@ func TestSourceDuringDelete(t *testing.T) {
 	})
 }
 
-// A save answers what reading the source then does.
+// A save answers the same as reading the source after it.
 func TestSaveAnswersTheSource(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -53,8 +53,7 @@ func TestSaveAnswersTheSource(t *testing.T) {
 	})
 }
 
-// Pictures and fonts are kept byte for byte, on both engines; nothing else may be other
-// than text.
+// Pictures and fonts are kept byte for byte, on both engines; all other files must be text.
 func TestPictures(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))

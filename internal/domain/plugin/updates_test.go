@@ -38,7 +38,7 @@ func (r rig) clock() (pass func(time.Duration)) {
 	}
 }
 
-// told lists what events told of newer tags of an app.
+// told returns the data of the events of newer tags of an app.
 func (r rig) told(id int64) []string {
 	r.Helper()
 	tags, err := db.All(r.Context(), r.DB, db.Value[string], `
@@ -56,8 +56,8 @@ func (r rig) checkUpdates() {
 	}
 }
 
-// Each new tag makes one event, on whichever server; an upstream is asked at most once in six hours,
-// also by two servers for two organizations, and at least once in seven.
+// Each new tag makes one event, whichever server finds it. An upstream is asked at most once in six hours, even by two
+// servers for two organizations, and at least once in seven.
 func TestCheckUpdates(t *testing.T) {
 	each(t, func(r rig) {
 		pass := r.clock()
@@ -69,7 +69,7 @@ func TestCheckUpdates(t *testing.T) {
 		second.caller = r.elsewhereOwner()
 		q := second.install(repo)
 		own := r.create(Draft{Name: patch.Of("own"), Tag: patch.Of("1")})
-		servers := []rig{r.another(upstreamtest.Allow()), r.another(upstreamtest.Allow())} // with this clock
+		servers := []rig{r.another(upstreamtest.Allow()), r.another(upstreamtest.Allow())} // with the clock of r
 		requests := host.Requests()
 		asked := func(after time.Duration, want int) {
 			r.Helper()
@@ -84,7 +84,7 @@ func TestCheckUpdates(t *testing.T) {
 			}
 			requests = host.Requests()
 		}
-		r.checkUpdates() // sets when it is due for the first time
+		r.checkUpdates() // sets the first due time
 		asked(everySix, 1)
 		if tags := r.told(p.ID); len(tags) != 0 {
 			r.Errorf("without a new tag: %q", tags)
@@ -104,7 +104,7 @@ func TestCheckUpdates(t *testing.T) {
 		if found, err := r.Find(r.Context(), r.caller, Filter{Update: true}, page.First); err != nil || found.Count != 1 || found.Items[0].ID != p.ID {
 			r.Errorf("with an update: %+v, %v", found, err)
 		}
-		asked(7*time.Hour, 1) // what was told of is not told again
+		asked(7*time.Hour, 1) // the same tag makes no second event
 		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {
 			r.Fatal(err)
 		}
@@ -122,12 +122,12 @@ func TestCheckUpdates(t *testing.T) {
 	})
 }
 
-// The newest tag of an app at a pre-release, or at a tag that was deleted, can be older than its own: nobody is told of that.
+// The newest tag can be older than the app's own, if that is a pre-release or a deleted tag: there is no event then.
 func TestCheckUpdatesOfPreRelease(t *testing.T) {
 	each(t, func(r rig) {
 		pass := r.clock()
 		r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
-		r = r.another(upstreamtest.Allow()) // with this clock
+		r = r.another(upstreamtest.Allow()) // with the clock of r
 		repo := r.publish(upstreamtest.NewHost(r))
 		repo.Tag(r, "v2.0.0-beta.1", "refs/heads/main")
 		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL), Tag: patch.Of("v2.0.0-beta.1")})
@@ -146,13 +146,13 @@ func TestCheckUpdatesOfPreRelease(t *testing.T) {
 	})
 }
 
-// A tag that was deleted and is made anew is told of again, also where the app was at the newest in between. One that the
-// app has been at is not.
+// A tag that was deleted and made again gets another event, even if the app was at the newest tag in between. A tag
+// that the app has been at gets none.
 func TestCheckUpdatesOfTagMadeAnew(t *testing.T) {
 	each(t, func(r rig) {
 		pass := r.clock()
 		r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
-		r = r.another(upstreamtest.Allow()) // with this clock
+		r = r.another(upstreamtest.Allow()) // with the clock of r
 		repo := r.publish(upstreamtest.NewHost(r))
 		p := r.install(repo)
 		var want []string
@@ -185,7 +185,7 @@ func TestCheckUpdatesOfTagMadeAnew(t *testing.T) {
 	})
 }
 
-// An upstream that may not be asked, or fails, is left for six hours as well, and tells of nothing.
+// An upstream that may not be asked, or fails, is not asked again for six hours either, and makes no event.
 func TestCheckUpdatesOfRefusedUpstream(t *testing.T) {
 	each(t, func(r rig) {
 		pass := r.clock()
@@ -210,7 +210,7 @@ func TestCheckUpdatesOfRefusedUpstream(t *testing.T) {
 	})
 }
 
-// elsewhereOwner is the owner in another organization, too.
+// elsewhereOwner is the same user as the owner of another organization.
 func (r rig) elsewhereOwner() access.Caller {
 	r.Helper()
 	o, err := r.orgs().Create(r.Context(), "Elsewhere")
@@ -229,7 +229,7 @@ func (r rig) elsewhereOwner() access.Caller {
 	return c
 }
 
-// Whoever takes the upstreams that are due and whoever erases an organization come to its apps in one order.
+// Taking due upstreams and erasing an organization lock its apps in the same order.
 func TestUpdatesAreDueDuringAnErasure(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t)) // SQLite has one transaction at a time

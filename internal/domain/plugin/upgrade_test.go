@@ -14,8 +14,8 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// Of the fields of an upgrade, those that the version's plugin.json does not say
-// are set, whether the version is fetched or was stored. A version keeps its config_schema.
+// An upgrade sets the fields in the request that the version's plugin.json does not name, whether the version is
+// fetched or stored. A version keeps its config_schema.
 func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -33,7 +33,7 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 			{"v3.0.0", body, "three", "[3]", "[8]"},
 			{"v2.0.0", body, "two", "[9]", "[8]"},
 			{"v1.0.0", body, "one", "[1]", `{"a":1}`},
-			{"v2.0.0", Draft{}, "two", "[9]", ""}, // which it came with
+			{"v2.0.0", Draft{}, "two", "[9]", ""}, // the version's own
 		} {
 			c.body.Tag = patch.Of(c.tag)
 			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: c.body})
@@ -44,7 +44,7 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	})
 }
 
-// Upgrades to one version with ever another config_schema keep as many saved versions as saves do.
+// Upgrades to one version, each with another config_schema, keep as many saved versions as saves do.
 func TestUpgradesKeepTheNewestSaved(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -63,7 +63,7 @@ func TestUpgradesKeepTheNewestSaved(t *testing.T) {
 	})
 }
 
-// A review says what an upgrade would do, of what is stored and of what is not, and changes nothing.
+// A review says what an upgrade would do, for stored versions and others, and changes nothing.
 func TestReview(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -111,8 +111,8 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// A review tells a version that does not compile, which keeps the bundle of the one before and its fields, from one that has
-// no entry, and so no bundle: what it says is what the upgrade does.
+// A review distinguishes a version that does not compile, and keeps the bundle and settings of the one before, from one
+// that has no entry and so no bundle. The upgrade does what the review says.
 func TestReviewOfWhatMakesNoBundle(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -144,7 +144,7 @@ func TestReviewOfWhatMakesNoBundle(t *testing.T) {
 	})
 }
 
-// A review is refused what the upgrade is: a version that is withdrawn, and one that compiles to its bundle.
+// A review is refused where the upgrade is: for a withdrawn version, and for a version that compiles to its bundle.
 func TestReviewOfWithdrawn(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -177,8 +177,8 @@ func TestReviewOfWithdrawn(t *testing.T) {
 	})
 }
 
-// An upgrade to the commit of a review goes nowhere else: not where a tag has been moved to since, not to a newer tag, and not
-// to another version.
+// An upgrade with the commit of a review is refused if it leads elsewhere: to a moved tag, a newer tag or another
+// version.
 func TestUpgradeToReviewedCommit(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
@@ -222,7 +222,7 @@ func TestUpgradeToReviewedCommit(t *testing.T) {
 	})
 }
 
-// A tag is stored by the app that was installed with it, not by others that have the same.
+// Only the app that was installed with a tag has its version, not another app with the same tag.
 func TestUpgradeToTagOfTwoApps(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -263,8 +263,8 @@ func TestUpgradeToSaved(t *testing.T) {
 	})
 }
 
-// A version that did not compile has the bundle it was stored with, whichever is served when an upgrade
-// goes back to it: sites that are pinned to it get no other.
+// A version that did not compile keeps the bundle it was stored with, whichever one is served when an upgrade goes back
+// to it. Sites that are pinned to it get no other.
 func TestUpgradeToBroken(t *testing.T) {
 	const manifest, broken, good = `{"name": "x"}`, "export const a: = 1", "export const a = "
 	each(t, func(r rig) {
@@ -305,8 +305,7 @@ func TestUpgradeToBroken(t *testing.T) {
 	})
 }
 
-// Of simultaneous upgrades to what is not stored yet, the first makes the version and the
-// others find it.
+// When several upgrades go to a version that is not stored yet, the first stores it and the others find it.
 func TestUpgradeTogether(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -334,7 +333,7 @@ func TestUpgradeTogether(t *testing.T) {
 	})
 }
 
-// A tag that is moved between two simultaneous upgrades has changed for the later one.
+// If a tag is moved between two simultaneous upgrades, it has changed for the later one.
 func TestUpgradeTogetherToMovedTag(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -358,7 +357,7 @@ func TestUpgradeTogetherToMovedTag(t *testing.T) {
 	})
 }
 
-// during does something once, while a version is next fetched.
+// during calls do once, during the next fetch of a version.
 func during(host *upstreamtest.Host, do func()) {
 	host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
 		if req.Method == http.MethodPost {
