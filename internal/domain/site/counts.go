@@ -17,38 +17,38 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// What became of an app in a page, where that is not the time until it ran.
+// Buckets for the views in which an app did not run.
 const (
 	failedBucket = -1
-	otherBucket  = -2 // it was loading still, or was stopped
+	otherBucket  = -2 // it was still loading, or was stopped
 )
 
-// Times are counted in buckets, each a quarter longer than the one before, up to a minute.
+// Times are counted in buckets up to a minute, each a quarter longer than the one before.
 const (
 	growth    = 1.25
 	maxBucket = 50
 )
 
-// bucketOf is the bucket of a time in milliseconds.
+// bucketOf returns the bucket of a time in milliseconds.
 func bucketOf(ms float64) int {
 	return min(max(0, int(math.Ceil(math.Log(max(1, ms))/math.Log(growth)))), maxBucket)
 }
 
-// timeOf is about the time that a bucket stands for, in milliseconds.
+// timeOf returns about the time that a bucket stands for, in milliseconds.
 func timeOf(bucket int) int64 { return int64(math.Round(math.Pow(growth, float64(bucket)-0.5))) }
 
 const (
-	quiet         = 30_000 // views a minute of a site, of which each is reported
-	reportedOf    = 10     // of a busier one, one in so many
+	quiet         = 30_000 // views of a site per minute up to which every view is reported
+	reportedOf    = 10     // above that, one view in this many is reported
 	maxSample     = 1000
 	maxPending    = 50_000
-	maxViews      = maxPending / 5 // keys of an organization that are not written down yet: none takes the room of others
-	maxErrors     = 500            // of an organization, likewise
+	maxViews      = maxPending / 5 // keys of an organization that are not stored yet, so that none takes the room of others
+	maxErrors     = 500            // the same for errors
 	maxErrorsKept = 50             // of an app
 	maxSeenBytes  = 4 << 20
 )
 
-// Counts notes what pages report in memory, and writes it down once in a while.
+// Counts collects in memory what pages report, and stores it periodically.
 type Counts struct {
 	DB *db.DB
 
@@ -56,13 +56,13 @@ type Counts struct {
 
 	mu       sync.Mutex
 	views    map[viewKey]int64
-	viewsOf  map[string]int // how many keys, by organization
+	viewsOf  map[string]int // number of keys, by organization
 	errors   map[errorKey]*noted
-	errorsOf map[string]int               // how many, by organization
+	errorsOf map[string]int               // number of errors, by organization
 	minutes  *cache.Cache[int64, *minute] // by site
 }
 
-// newCounts returns what counts for the sites that d holds.
+// newCounts returns Counts for the sites in d.
 func newCounts(d *db.DB) *Counts {
 	return &Counts{
 		DB: d, views: map[viewKey]int64{}, viewsOf: map[string]int{}, errors: map[errorKey]*noted{}, errorsOf: map[string]int{},
@@ -92,16 +92,16 @@ type noted struct {
 	first, last time.Time
 }
 
-// minute is how many views of a site there were in a minute, as far as was reported.
+// minute is how many views a site had in a minute, according to reports.
 type minute struct {
 	at, views int64
-	sample    int   // pages are told to report one in so many, from the views of the minute before
-	most      int   // the largest sample of late
-	mostAt    int64 // the minute in which it was the sample
+	sample    int   // pages report one view in this many, computed from the views of the minute before
+	most      int   // the largest recent sample
+	mostAt    int64 // the minute of that sample
 }
 
-// weight is how many views a report stands for that was one of a sample. What a page claims is believed
-// within what pages were told of late: by this server, or by another that has other views.
+// weight is how many views a sampled report stands for. A page's claim is believed up to the largest sample that pages
+// got lately, from this server or from another that has other views.
 func (m *minute) weight(sample float64) int64 {
 	if sample > 0 && sample < 1 {
 		return int64(min(math.Round(1/sample), float64(reportedOf*m.most)))
@@ -109,7 +109,7 @@ func (m *minute) weight(sample float64) int64 {
 	return 1
 }
 
-// sample says which part of a site's views is to be reported: one in so many.
+// sample says how many views of a site one report stands for.
 func (c *Counts) sample(siteID int64, now time.Time) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
 	return m
 }
 
-// report is what a page sends.
+// report is the body that a page sends.
 type report struct {
 	Sample float64 `json:"sample"`
 	Apps   []struct {
@@ -155,9 +155,9 @@ type report struct {
 	} `json:"errors"`
 }
 
-const maxReported = 200 // apps, which is as many as a site has, and errors
+const maxReported = 200 // apps, as many as a site may have, and errors
 
-// take counts a report of a page, in which only what the site has run lately counts.
+// take counts a page's report, as far as it is about versions that the site has run lately.
 func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 	var r report
 	if json.Unmarshal(body, &r) != nil || len(r.Apps) > maxReported || len(r.Errors) > maxReported {
@@ -166,7 +166,7 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 	now := c.DB.Now()
 	ran, err := c.lately(ctx, s.Site, now)
 	if err != nil {
-		return // the database is away: nothing can be counted
+		return // the database cannot be read, so nothing can be counted
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 			continue
 		}
 		if ran[key] && !told[a.ID] {
-			told[a.ID] = true // twice in one view is junk
+			told[a.ID] = true // an app counts once in a view
 			c.noteViews(viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}, views)
 		}
 	}
@@ -202,7 +202,7 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 	}
 }
 
-// noteViews adds to how many views are noted.
+// noteViews adds n views to a key.
 func (c *Counts) noteViews(key viewKey, n int64) {
 	if _, ok := c.views[key]; !ok {
 		if c.viewsOf[key.organizationID] >= maxViews || len(c.views) >= maxPending {
@@ -213,13 +213,13 @@ func (c *Counts) noteViews(key viewKey, n int64) {
 	c.views[key] += n
 }
 
-// noteError adds to what is noted of an error.
+// noteError adds to the count of an error.
 func (c *Counts) noteError(key errorKey, more noted) {
 	e := c.errors[key]
 	switch {
 	case e != nil:
 		e.n += more.n
-		if more.first.Before(e.first) { // what could not be written is noted again
+		if more.first.Before(e.first) { // these are put back after a failed flush
 			e.first = more.first
 		} else {
 			e.last = more.last
@@ -230,7 +230,7 @@ func (c *Counts) noteError(key errorKey, more noted) {
 	}
 }
 
-// lineOrColumn is a line or column that there can be; 0: there is none.
+// lineOrColumn returns a possible line or column; 0: none.
 func lineOrColumn(n float64) int64 {
 	if n >= 1 && n <= math.MaxInt32 {
 		return int64(n)
@@ -238,9 +238,9 @@ func lineOrColumn(n float64) int64 {
 	return 0
 }
 
-// private is what a text of an error may tell of a visitor: where they were (urls and paths), who they are
-// (addresses of mail and of networks), and with which browser. What may be as long as the text is apart: as one
-// expression, it would be looked for to the end of the text from each short match on.
+// private matches the parts of an error's text that may identify a visitor: urls and paths, e-mail and network
+// addresses, and the browser. Patterns that can match the whole text stand alone: in one expression, each short match
+// would start another search to the end of the text.
 var private = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*`),
@@ -250,13 +250,13 @@ var private = sync.OnceValue(func() []*regexp.Regexp {
 	}
 })
 
-// clean is a text that an app has reported, as it is stored.
+// clean returns a text that an app has reported, in the form that is stored.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
-		return r // what is not UTF-8 becomes U+FFFD
+		return r // invalid UTF-8 becomes U+FFFD
 	}, text)
 	for _, part := range private() {
 		text = part.ReplaceAllString(text, "(address)")
@@ -267,13 +267,13 @@ func clean(text string, most int) string {
 	return strings.TrimSpace(text)
 }
 
-// seen is what a site has run in the last day.
+// seen is the versions that a site has run in the last day.
 type seen struct {
 	at       time.Time
 	versions map[versionKey]bool
 }
 
-// lately is which versions were in a site's manifest in the last day.
+// lately returns the versions that were in a site's manifest in the last day.
 func (c *Counts) lately(ctx context.Context, s Site, now time.Time) (map[versionKey]bool, error) {
 	if found, ok := c.seen.Get(s.ID, s.Revision); ok && now.Sub(found.at) < time.Hour {
 		return found.versions, nil
@@ -292,13 +292,13 @@ func (c *Counts) lately(ctx context.Context, s Site, now time.Time) (map[version
 	return versions, nil
 }
 
-// Flush writes down what is noted. What could not be written stays noted.
+// Flush stores the counts in memory. If that fails, they stay in memory.
 func (c *Counts) Flush(ctx context.Context) error {
 	return errors.Join(c.flushViews(ctx), c.flushErrors(ctx))
 }
 
-// flushViews writes in the order of sites, as whoever locks several does: else they could wait for
-// each other. Sites that are gone meanwhile count no more.
+// flushViews stores views in the order of sites, because other transactions lock several sites in this order too:
+// another order could deadlock. Views of a site that was deleted meanwhile are dropped.
 func (c *Counts) flushViews(ctx context.Context) error {
 	c.mu.Lock()
 	views := c.views
@@ -326,12 +326,12 @@ func (c *Counts) flushViews(ctx context.Context) error {
 	return err
 }
 
-// sameApp reports whether two errors are of one app on one site.
+// sameApp reports whether two errors belong to one app on one site.
 func (k errorKey) sameApp(other errorKey) bool {
 	return k.siteID == other.siteID && k.appID == other.appID
 }
 
-// writeErrors writes what was noted of errors, and removes the oldest of each app that has too many.
+// writeErrors stores errors, and removes the oldest errors of each app that has too many.
 func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[errorKey]*noted) error {
 	return c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		for i, key := range keys {
@@ -348,7 +348,7 @@ func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[erro
 	})
 }
 
-// flushErrors is flushViews for errors, of which the last ones are kept.
+// flushErrors is flushViews for errors; only the last ones of an app are kept.
 func (c *Counts) flushErrors(ctx context.Context) error {
 	c.mu.Lock()
 	errs := c.errors

@@ -25,7 +25,8 @@ func (k errorKey) digest() string {
 	return digest.SHA256(fmt.Appendf(nil, "%d %q %q %d %d", k.number, k.name, k.message, k.line, k.column))[:32]
 }
 
-// kept keeps a site from being deleted until what is counted of it is stored; one that is being deleted is waited for, and gone.
+// kept locks a site against deletion until its counts are stored. If the site is being deleted, the statement waits for
+// that and finds no row.
 const kept = ` FOR KEY SHARE`
 
 func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
@@ -50,7 +51,7 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
 }
 
-// removeOldErrors keeps the last errors of an app on a site, and those that another server is writing.
+// removeOldErrors keeps the last errors of an app on a site. It skips those that another server is writing.
 func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
 	return db.Exec(ctx, tx, `
 		DELETE FROM site_errors WHERE app_id = $1 AND site_id = $2 AND digest IN (
@@ -59,30 +60,31 @@ func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error 
 		appID, siteID, maxErrorsKept)
 }
 
-// listLately lists the versions in the manifests of a site since a time, as revisions have them.
+// listLately lists the versions in the manifests of a site since a time, in the format of revisions.
 func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT r.versions FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
 		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
 }
 
-// hourOf is an hour of a version on a site, some of whose views are counted by minute.
+// hourOf is an hour in which views of a version on a site are counted by minute.
 type hourOf struct {
 	siteID int64
 	versionKey
-	minute int64 // its first
+	minute int64 // the first of the hour
 }
 
 func (h *hourOf) fields() []any { return []any{&h.appID, &h.siteID, &h.number, &h.minute} }
 
-// listMinutes lists hours of the oldest minutes before another.
+// listMinutes lists the hours of the oldest minutes before the given one.
 func listMinutes(ctx context.Context, q db.Querier, before int64) ([]hourOf, error) {
 	return db.All(ctx, q, (*hourOf).fields, `
 		SELECT DISTINCT app_id, site_id, version, minute - minute % 60 FROM (
 			SELECT app_id, site_id, version, minute FROM site_counts WHERE minute % 60 > 0 AND minute < $1 ORDER BY minute LIMIT 10000) AS oldest`, before)
 }
 
-// makeHour adds up the minutes of an hour, once it keeps the site. A count that is at the first minute of its hour is that hour's.
+// makeHour adds up the minutes of an hour, after it has locked the site. A count at the first minute of an hour is that
+// of the hour.
 func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM sites WHERE id = $1`+kept, h.siteID); err != nil {
 		return err
@@ -99,7 +101,7 @@ func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
 	return db.Exec(ctx, tx, `DELETE`+ofHour+` AND minute % 60 > 0`, h.appID, h.siteID, h.number, h.minute)
 }
 
-// total is the views of a version in a bucket.
+// total is the number of views of a version in a bucket.
 type total struct {
 	version int64
 	bucket  int
@@ -108,7 +110,7 @@ type total struct {
 
 func (t *total) fields() []any { return []any{&t.version, &t.bucket, &t.views} }
 
-// listTotals lists the views on one site, or all of the organization if that is 0.
+// listTotals lists the views on one site, or on all of the organization if siteID is 0.
 func listTotals(ctx context.Context, q db.Querier, organizationID string, appID, siteID, since int64) ([]total, error) {
 	return db.All(ctx, q, (*total).fields, `
 		SELECT version, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
@@ -127,16 +129,16 @@ func listErrors(ctx context.Context, q db.Querier, organizationID string, appID,
 		ORDER BY last_at DESC, digest LIMIT 1000`, organizationID, appID, siteID, since)
 }
 
-// appsOnPage are those on a page of a site's apps.
+// appsOnPage selects the apps on a page of a site's apps.
 const appsOnPage = ` FROM (SELECT site_id, app_id FROM placements WHERE site_id = $1 ORDER BY position, app_id LIMIT $2 OFFSET $3) p `
 
-// ofApp is something about one of several apps.
+// ofApp is a value that belongs to one of several apps.
 type ofApp[T any] struct {
 	appID int64
 	of    T
 }
 
-// byApp are the things about each app, in their order.
+// byApp groups values by app, in their order.
 func byApp[T any](all []ofApp[T]) map[int64][]T {
 	found := map[int64][]T{}
 	for _, one := range all {
@@ -155,7 +157,7 @@ func listTotalsOfSite(ctx context.Context, q db.Querier, s Site, since int64, p 
 	return byApp(all), err
 }
 
-// listErrorsOfSite needs no merge: on one site, an app's errors differ.
+// listErrorsOfSite needs no merge, because an app has no equal errors on one site.
 func listErrorsOfSite(ctx context.Context, q db.Querier, s Site, since time.Time, p page.Page) (map[int64][]Error, error) {
 	fields := func(e *ofApp[Error]) []any { return append([]any{&e.appID}, e.of.fields()...) }
 	all, err := db.All(ctx, q, fields, `

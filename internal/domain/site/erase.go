@@ -9,8 +9,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseOrganization removes the sites of an organization: their tokens answer 404, and where others have
-// placed its apps they are held. The apps, which stay locked, are to be erased after that.
+// EraseOrganization removes the sites of an organization, so that their tokens answer 404. Placements of its apps on
+// other organizations' sites are held. The apps stay locked; the caller erases them next.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	if err := plugin.LockAll(ctx, tx, organizationID); err != nil {
 		return err

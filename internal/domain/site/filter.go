@@ -10,14 +10,13 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Filter narrows a list of sites down, and orders it. The zero Filter is of all, in the order
-// they were made.
+// Filter selects and orders sites. The zero Filter selects all, in the order of creation.
 type Filter struct {
 	Search string // part of the name
 	Order  page.Order
 }
 
-// Find returns a page of the organization's sites that a filter leaves.
+// Find returns a page of the organization's sites that a filter selects.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (page.Found[Site], error) {
 	if err := plugin.MayRead(c); err != nil {
 		return page.Found[Site]{}, err
@@ -44,7 +43,7 @@ func (f Filter) query(organizationID string, p page.Page) (query string, args []
 	return query, args
 }
 
-// from is where the sites are that the filter leaves.
+// from returns the FROM and WHERE clauses for the sites that the filter selects.
 func (f Filter) from(organizationID string) (text string, args []any) {
 	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
 	if f.Search != "" {

@@ -16,13 +16,13 @@ type entry struct {
 	ID        int64           `json:"id"`
 	Name      string          `json:"name"`
 	Version   int64           `json:"version"`
-	URL       string          `json:"url"` // stored without the base url, which is the server's
+	URL       string          `json:"url"` // stored without the server's base url
 	Integrity string          `json:"integrity"`
 	Config    json.RawMessage `json:"config"`
 	Paths     []string        `json:"paths"`
 }
 
-// entryOf fills in what is stored otherwise.
+// entryOf fills in the fields that are stored in another form.
 func (l listed) entryOf() entry {
 	e := l.entry
 	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"
@@ -30,7 +30,7 @@ func (l listed) entryOf() entry {
 	return e
 }
 
-// globs are the paths of a placement as the manifest has them.
+// globs returns the paths of a placement in the form of the manifest.
 func globs(paths []string) []string {
 	all := make([]string, 0, len(paths))
 	for _, path := range paths {
@@ -39,7 +39,7 @@ func globs(paths []string) []string {
 	return all
 }
 
-// withBase is stored entries with the base url, as JSON.
+// withBase adds the base url to stored entries, as JSON.
 func withBase(apps, baseURL string) string {
 	entries := readEntries(apps)
 	for i := range entries {
@@ -50,12 +50,12 @@ func withBase(apps, baseURL string) string {
 
 func readEntries(apps string) []entry {
 	entries := []entry{}
-	_ = json.Unmarshal([]byte(apps), &entries) // they were written by this package
+	_ = json.Unmarshal([]byte(apps), &entries) // this package wrote them
 	return entries
 }
 
-// FollowApp brings the sites of an app up to date in the transaction that changes the app, which
-// must have locked it: so all of them say the same, at the same moment.
+// FollowApp updates the sites of an app in the transaction that changes the app, which must have locked it: all sites
+// change at the same moment.
 func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
 	w := newWorld(tx)
 	w.follows = true
@@ -74,8 +74,8 @@ func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appI
 	})
 }
 
-// FollowOrganization brings the sites of an organization, and those that have its apps, up to date
-// in the transaction that changes what it may do.
+// FollowOrganization updates the sites of an organization, and other sites that have its apps, in the transaction that
+// changes what the organization may do.
 func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
@@ -94,7 +94,7 @@ func inBatchesOf(ctx context.Context, tx *db.Tx, organizationID string, do func(
 	return inBatches(ctx, next, do)
 }
 
-// inBatches does something with all sites that next finds after an id, a batch at a time.
+// inBatches calls do with all sites that next finds after an id, one batch at a time.
 func inBatches(ctx context.Context, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) error {
 	for after, more := int64(0), true; more; {
 		err := inflight.InPart(ctx, func(ctx context.Context) error {
@@ -112,8 +112,8 @@ func inBatches(ctx context.Context, next func(ctx context.Context, after int64) 
 	return nil
 }
 
-// refresh finds out what becomes of the placements of an app, or of all if that is 0, on sites that
-// are locked, a batch at most, and publishes the sites.
+// refresh updates the placements of an app, or of all apps if appID is 0, on at most a batch of locked sites, and
+// publishes the sites.
 func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Caller, sites []Site, appID int64) error {
 	placements, err := listPlacementsOfSites(ctx, tx, sites, appID)
 	if err != nil {
@@ -128,9 +128,9 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 	return s.publish(ctx, tx, c, sites)
 }
 
-// resume lets placements that are held for lack of room go on, in their order, on sites that are locked,
-// a batch at most, and on which others may have made room. One that still does not fit is passed over. It
-// is enough to look at each once: what goes on takes room, and frees none.
+// resume runs placements that were held for lack of room, in their order, on at most a batch of locked sites where
+// other placements may have made room. It skips one that still does not fit. It looks at each placement once: a
+// placement that resumes takes room and frees none.
 func (s Service) resume(ctx context.Context, tx *db.Tx, w *world, sites []Site) error {
 	held, err := listHeld(ctx, tx, sites)
 	if err != nil || len(held) == 0 {
@@ -139,8 +139,8 @@ func (s Service) resume(ctx context.Context, tx *db.Tx, w *world, sites []Site) 
 	return s.resolveAll(ctx, tx, w, sites, held, true)
 }
 
-// resolveAll finds out what becomes of placements on sites that are locked, a batch at most. Of those that
-// were waiting, one takes more room only to run.
+// resolveAll updates placements on at most a batch of locked sites. If they were waiting, a placement takes more room
+// only if it runs now.
 func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *world, sites []Site, placements []Placement, waiting bool) error {
 	byID := make(map[int64]Site, len(sites))
 	for _, site := range sites {
@@ -173,7 +173,7 @@ func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *world, sites []Si
 	return nil
 }
 
-// publish makes the manifests of sites that are locked, and a revision of each that has changed.
+// publish makes the manifests of locked sites, and a new revision of each that has changed.
 func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site) error {
 	all, err := listListed(ctx, tx, sites)
 	if err != nil {

@@ -11,39 +11,39 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Health is how an app fares on the sites of an organization.
+// Health is how an app does on the sites of an organization.
 type Health struct {
-	Versions []VersionHealth // the newest first
-	Errors   []Error         // the last first
+	Versions []VersionHealth // newest first
+	Errors   []Error         // latest first
 }
 
-// VersionHealth is how one version fares.
+// VersionHealth is how one version does.
 type VersionHealth struct {
 	Version int64
 	Loads   int64
 	Running int64
 	Failed  int64
-	P50     int64 // milliseconds until half of those that ran did
+	P50     int64 // milliseconds until half of the views that ran it had done so
 	P95     int64
 }
 
-// Error is one that pages reported.
+// Error is an error that pages reported.
 type Error struct {
 	Version int64
 	Name    string
 	Message string
-	Line    int64 // from 1; 0: not known
+	Line    int64 // from 1; 0: unknown
 	Column  int64
 	Count   int64
 	FirstAt time.Time
 	LastAt  time.Time
 }
 
-// defaultHealth is how far back Health looks if no time is given.
+// defaultHealth is how far Health looks back if no time is given.
 const defaultHealth = 24 * time.Hour
 
-// Health returns how an app fares on the organization's sites, or on one of them, since a time;
-// the zero time is a day ago.
+// Health returns how an app does on the organization's sites, or on one of them, since a time; the zero time means a
+// day ago.
 func (s Service) Health(ctx context.Context, c access.Caller, appID, siteID int64, since time.Time) (h Health, err error) {
 	if err := plugin.MayRead(c); err != nil {
 		return Health{}, err
@@ -72,7 +72,7 @@ func (s Service) Health(ctx context.Context, c access.Caller, appID, siteID int6
 	return h, err
 }
 
-// countedSince is a time since when there are counts; the zero time is a day ago.
+// countedSince checks that counts reach back to a time; the zero time means a day ago.
 func (s Service) countedSince(since time.Time) (time.Time, error) {
 	now := s.DB.Now()
 	if since.IsZero() {
@@ -84,15 +84,15 @@ func (s Service) countedSince(since time.Time) (time.Time, error) {
 	return since, nil
 }
 
-// AppHealth is how an app fares on a site.
+// AppHealth is how an app does on a site.
 type AppHealth struct {
 	AppID int64
 	Name  string
 	Health
 }
 
-// HealthOfSite returns a page of how the apps on a site fare there since a time, in their order; the
-// zero time is a day ago.
+// HealthOfSite returns a page of how the apps on a site do there since a time, in the site's order; the zero time means
+// a day ago.
 func (s Service) HealthOfSite(ctx context.Context, c access.Caller, id int64, since time.Time, p page.Page) (found page.Found[AppHealth], err error) {
 	if since, err = s.countedSince(since); err != nil {
 		return found, err
@@ -125,7 +125,7 @@ func listHealth(ctx context.Context, q db.Querier, s Site, since time.Time, p pa
 	return all, err
 }
 
-// healthOf adds up totals, which are in the order of versions and then buckets.
+// healthOf adds up totals, which are ordered by version and then by bucket.
 func healthOf(totals []total) []VersionHealth {
 	all := []VersionHealth{}
 	for i := 0; i < len(totals); {
@@ -148,7 +148,7 @@ func healthOf(totals []total) []VersionHealth {
 	return all
 }
 
-// percentile is the time within which so many of a hundred ran; 0: none did.
+// percentile returns the time within which that percentage ran; 0: none did.
 func percentile(times []total, running, percent int64) int64 {
 	left := (running*percent + 99) / 100
 	for _, t := range times {
@@ -159,7 +159,7 @@ func percentile(times []total, running, percent int64) int64 {
 	return 0
 }
 
-// merge makes one of the same errors on several sites.
+// merge combines equal errors on several sites into one.
 func merge(all []Error) []Error {
 	merged := []Error{}
 	at := map[Error]int{}

@@ -15,23 +15,23 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// What is kept of a site's history: the newest revisions, and those of some time.
+// A site's history keeps the newest revisions, and all those of a certain time.
 const (
 	keepRevisions = 200
 	keepHistory   = 90 * 24 * time.Hour
 )
 
-// Revision is what the manifest of a site said for a while.
+// Revision is a state of a site's manifest.
 type Revision struct {
 	Number    int64
-	Apps      string        // as the manifest lists them, JSON
+	Apps      string        // in the form of the manifest, as JSON
 	From      time.Time     // when it began
-	Until     time.Time     // zero: it still holds
-	User      activity.User // who made it so; zero: not told
+	Until     time.Time     // zero: it is the current one
+	User      activity.User // who made it; zero: hidden
 	RequestID string
 }
 
-// snapshot is a placement as it was when a revision began.
+// snapshot is a placement at the beginning of a revision.
 type snapshot struct {
 	AppID     int64     `json:"app_id"`
 	Enabled   bool      `json:"enabled"`
@@ -43,7 +43,7 @@ type snapshot struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// remember writes the revisions that sites, a batch at most, have just begun.
+// remember stores the revisions that at most a batch of sites have just begun.
 func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site) error {
 	placements, err := listPlacementsOfSites(ctx, tx, sites, 0)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 	revisions := make([]begun, len(sites))
 	for i, site := range sites {
 		revisions[i] = begun{Site: site, placements: encode(snapshots[site.ID])}
-		if c.Organization.ID == site.OrganizationID { // who of another organization changed its app is not told
+		if c.Organization.ID == site.OrganizationID { // a user of another organization who changed its app is not shown
 			revisions[i].by = c
 		} else if err := s.tell(ctx, tx, site, held); err != nil {
 			return err
@@ -69,8 +69,9 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 	return insertRevisions(ctx, tx, revisions, s.DB.Now())
 }
 
-// tell records that a site has followed what another organization has done, or what the operator has done to that one: which
-// versions it runs, and why not others. The activity of its organization has nothing else of that.
+// tell records that a site has followed a change by another organization, or by the operator to that one: which
+// versions the site runs now, and why it does not run others. Its own organization's activity has no other entry of
+// this.
 func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int64]string) error {
 	was, is := runningOf(versionsOf(readEntries(site.before))), runningOf(site.runs)
 	all := maps.Clone(was)
@@ -85,13 +86,13 @@ func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int
 			changes = append(changes, activity.Changed(fieldOf(id, "held"), nil, why))
 		}
 	}
-	if len(changes) == 0 { // what an app is called may have changed
+	if len(changes) == 0 { // an app's name may have changed
 		return nil
 	}
 	return activity.Record(ctx, tx, activityEntry(site, activity.Followed, changes), s.DB.Now())
 }
 
-// runningOf is the version that runs of each app.
+// runningOf returns the version of each app that runs.
 func runningOf(versions string) map[int64]int64 {
 	all := map[int64]int64{}
 	for _, v := range readVersions(versions) {
@@ -100,7 +101,7 @@ func runningOf(versions string) map[int64]int64 {
 	return all
 }
 
-// History returns a page of what a site's manifest said, the newest first.
+// History returns a page of a site's revisions, newest first.
 func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Revision], err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, _ Site) (err error) {
 		found, err = db.Page(ctx, q, p,
@@ -114,8 +115,7 @@ func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.
 	return found, err
 }
 
-// Restore places all apps of a site as when a revision began. Apps that were deleted since are
-// left out.
+// Restore places all apps of a site as they were when a revision began, except apps that were deleted since.
 func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revision patch.Field[int64]) (site Site, err error) {
 	if err := plugin.MayManage(c); err != nil {
 		return Site{}, err
@@ -146,19 +146,19 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revisio
 		if err := s.refresh(ctx, tx, w, c, []Site{site}, 0); err != nil {
 			return err
 		}
-		changes = append(changes, activity.Changed("revision", nil, revision.Value)) // which may be the one that the site is at
+		changes = append(changes, activity.Changed("revision", nil, revision.Value)) // it may be the site's current one
 		site, err = s.finish(ctx, tx, c, site, activity.Restored, changes)
 		return err
 	})
 	return site, err
 }
 
-// lockApps locks the apps that are going to be placed, in their order, so that none changes before
-// its new sites can be followed.
+// lockApps locks the apps that are about to be placed, in their order, so that none changes before its new sites follow
+// it.
 func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
 	w := newWorld(tx)
 	w.follows = true
-	for _, o := range all { // by app id, see findSnapshots
+	for _, o := range all { // ordered by app id, see findSnapshots
 		if err := w.lock(ctx, tx, o.AppID); err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
 	return w, nil
 }
 
-// replace removes all placements of a site and makes the old ones anew; it lists what changes of each app.
+// replace removes all placements of a site and inserts the old ones; it lists the changes of each app.
 func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, old []snapshot) (changes []activity.Change, err error) {
 	placed, err := listPlacementsOfSites(ctx, tx, []Site{site}, 0)
 	if err != nil {

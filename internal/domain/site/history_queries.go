@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// begun is a revision that a site has just begun.
+// begun is a revision that has just begun.
 type begun struct {
 	Site
 
@@ -22,7 +22,7 @@ type begun struct {
 	by         access.Caller
 }
 
-// insertRevisions writes a batch of revisions at most.
+// insertRevisions writes at most a batch of revisions.
 func insertRevisions(ctx context.Context, tx *db.Tx, revisions []begun, at time.Time) error {
 	var args []any
 	for _, r := range revisions {
@@ -33,7 +33,7 @@ func insertRevisions(ctx context.Context, tx *db.Tx, revisions []begun, at time.
 		SELECT * FROM `+rows(len(revisions), "BIGINT", "BIGINT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TIMESTAMPTZ")+` AS v`, args...)
 }
 
-// versionsOf is which versions of which apps a manifest lists, as a revision has them.
+// versionsOf returns the versions of apps that a manifest lists, in the format of revisions.
 func versionsOf(entries []entry) string {
 	var all []string
 	for _, e := range entries {
@@ -84,7 +84,7 @@ func findSnapshots(ctx context.Context, q db.Querier, organizationID string, sit
 	return all, err
 }
 
-// listOverdue lists the sites whose oldest revision is kept no longer.
+// listOverdue lists the sites whose oldest revision is due for removal.
 func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT s.id FROM sites s JOIN site_revisions r ON r.site_id = s.id
@@ -92,7 +92,7 @@ func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, 
 		WHERE r.created_at < $1 AND r.revision <= s.revision - $2 ORDER BY s.id`, before, keepRevisions)
 }
 
-// removeRevisions removes a site's old revisions, a batch at a time: each may be large.
+// removeRevisions removes a site's old revisions, one batch at a time because each may be large.
 func removeRevisions(ctx context.Context, d *db.DB, siteID int64, before time.Time) error {
 	return d.DeleteOld(ctx, `site_revisions`, `site_id, revision`, `
 		site_id = $1 AND created_at < $2 AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3

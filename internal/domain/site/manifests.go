@@ -19,16 +19,15 @@ import (
 )
 
 const (
-	// maxManifestAge is how long a manifest in memory may be served before the database is asked
-	// whether it still holds.
+	// maxManifestAge is how long a cached manifest may be served before the database is asked whether it is current.
 	maxManifestAge = time.Second
-	// maxManifestBytes bounds the manifests in memory, and maxLoaderBytes the loaders.
+	// maxManifestBytes bounds the manifests in memory, and maxLoaderBytes bounds the loaders.
 	maxManifestBytes = 32 << 20
 	maxLoaderBytes   = 8 << 20
 	maxSitesKept     = 10_000 // at about 500 bytes each
 )
 
-// Content is what browsers get, compressed once for all requests.
+// Content is a text for browsers, compressed once for all requests.
 type Content struct {
 	compress.Text
 	Tag string // different for each text
@@ -40,8 +39,7 @@ func newContent(body []byte) *Content {
 
 func (c *Content) size() int { return c.Size() + 200 }
 
-// Manifests serves manifests and loaders to pages. It keeps what it has looked up in memory, so that
-// most requests touch no disk.
+// Manifests serves manifests and loaders to pages. It caches them, so that most requests touch no disk.
 type Manifests struct {
 	DB      *db.DB
 	BaseURL string // set before anything is served
@@ -54,13 +52,13 @@ type Manifests struct {
 	flight     flight.Group[*served]
 }
 
-// made names a manifest that was made.
+// made is the key of a manifest in the cache.
 type made struct {
 	token  string
 	sample int
 }
 
-// NewManifests returns what serves the sites that d holds.
+// NewManifests returns Manifests for the sites in d.
 func NewManifests(d *db.DB) *Manifests {
 	return &Manifests{
 		DB: d, Counts: newCounts(d),
@@ -70,7 +68,7 @@ func NewManifests(d *db.DB) *Manifests {
 	}
 }
 
-// served is a site as pages get it.
+// served is a site with its manifest.
 type served struct {
 	Site
 
@@ -79,13 +77,13 @@ type served struct {
 	checkedAt time.Time
 }
 
-// invalidate makes the next requests ask the database: a site has changed.
+// invalidate makes the next requests ask the database, because a site has changed.
 func (m *Manifests) invalidate() { m.generation.Add(1) }
 
 // isToken reports whether a text can be the token of a site.
 func isToken(text string) bool { return len(text) == 26 && plugin.IsToken(text) }
 
-// site returns the site that a token names, as it was a second ago at most.
+// site returns the site with a token, as it was at most a second ago.
 func (m *Manifests) site(ctx context.Context, token string) (*served, error) {
 	if !isToken(token) {
 		return nil, access.ErrNotFound
@@ -103,7 +101,7 @@ func (m *Manifests) site(ctx context.Context, token string) (*served, error) {
 	return s, access.OrNotFound(err)
 }
 
-// load asks the database for a site; its manifest is made only if it has changed.
+// load reads a site from the database; it makes the manifest only if the site has changed.
 func (m *Manifests) load(ctx context.Context, token string, generation int64, now time.Time) (*served, error) {
 	site, err := findByToken(ctx, m.DB, token)
 	if err != nil {
@@ -118,11 +116,11 @@ func (m *Manifests) load(ctx context.Context, token string, generation int64, no
 		s.manifest = newContent(manifest(site, m.BaseURL, site.apps, s.sample))
 		m.manifests.Put(key, site.stamp, s.manifest)
 	}
-	m.sites.Put(token, generation, s) // of no use if invalidate was called since
+	m.sites.Put(token, generation, s) // useless if invalidate was called meanwhile
 	return s, nil
 }
 
-// manifest is what a page is to run, as JSON.
+// manifest returns what a page should run, as JSON.
 func manifest(s Site, baseURL, apps string, sample int) []byte {
 	return []byte(encode(struct {
 		Site     string          `json:"site"`
@@ -132,7 +130,7 @@ func manifest(s Site, baseURL, apps string, sample int) []byte {
 	}{s.Token, s.Revision, json.Number(strconv.FormatFloat(1/float64(sample), 'f', -1, 64)), json.RawMessage(withBase(apps, baseURL))}))
 }
 
-// Manifest returns what the pages of the site with a token run.
+// Manifest returns the manifest of the site with a token.
 func (s Service) Manifest(ctx context.Context, token string) (*Content, error) {
 	found, err := s.Manifests.site(ctx, token)
 	if err != nil {
@@ -141,8 +139,8 @@ func (s Service) Manifest(ctx context.Context, token string) (*Content, error) {
 	return found.manifest, inflight.From(ctx).Share(found.OrganizationID, found.manifest.Tag, found.manifest.size())
 }
 
-// PreviewManifest is Manifest for a page that has the token of a preview. Its origin is none on foyer's own host, and "null"
-// in a sandbox, as of the try page.
+// PreviewManifest is Manifest for a page that has the token of a preview. The page sends no origin if it is on foyer's
+// own host, and "null" if it is in a sandbox, as the try page is.
 func (s Service) PreviewManifest(ctx context.Context, token, preview, origin string) (*Content, error) {
 	if !isToken(token) || !isToken(preview) {
 		return nil, access.ErrNotFound
@@ -157,7 +155,7 @@ func (s Service) PreviewManifest(ctx context.Context, token, preview, origin str
 	return newContent(manifest(site, s.BaseURL(), apps, 1)), nil
 }
 
-// Loader returns the script that the pages of the site with a token have.
+// Loader returns the script for the pages of the site with a token.
 func (s Service) Loader(ctx context.Context, token string) (*Content, error) {
 	m := s.Manifests
 	if _, err := m.site(ctx, token); err != nil {
@@ -171,8 +169,8 @@ func (s Service) Loader(ctx context.Context, token string) (*Content, error) {
 	return c, nil
 }
 
-// Try returns the site with a token, if its try page may be shown: to whoever has its key, or
-// everybody for the site that the first start made.
+// Try returns the site with a token if its try page may be shown: to callers with its key or, for the site that the
+// first start made, to everybody.
 func (s Service) Try(ctx context.Context, token, key string) (Site, error) {
 	found, err := s.Manifests.site(ctx, token)
 	if err != nil {
@@ -193,7 +191,7 @@ func (s Service) IDOf(ctx context.Context, token string) (int64, error) {
 	return found.ID, nil
 }
 
-// Beacon counts what a page of the site with a token reports. What is wrong counts nothing.
+// Beacon counts the report of a page of the site with a token. It ignores an invalid one.
 func (s Service) Beacon(ctx context.Context, token, origin string, body []byte) {
 	found, err := s.Manifests.site(ctx, token)
 	if err != nil || !found.takes(origin) {

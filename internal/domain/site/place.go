@@ -17,7 +17,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// viewSite reads what there is about a site, in a view of one moment.
+// viewSite reads a site and what belongs to it, all at one moment.
 func (s Service) viewSite(ctx context.Context, c access.Caller, id int64, read func(context.Context, db.Querier, Site) error) error {
 	if err := plugin.MayRead(c); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (s Service) viewSite(ctx context.Context, c access.Caller, id int64, read f
 	})
 }
 
-// Apps returns a page of what is placed on a site, in its order.
+// Apps returns a page of the placements on a site, in its order.
 func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Placement], err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = db.Page(ctx, q, p,
@@ -42,7 +42,7 @@ func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Pag
 	return found, err
 }
 
-// App returns one app as it is placed on a site.
+// App returns the placement of one app on a site.
 func (s Service) App(ctx context.Context, c access.Caller, id, appID int64) (found Placement, err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = findPlacement(ctx, q, site, appID)
@@ -51,7 +51,7 @@ func (s Service) App(ctx context.Context, c access.Caller, id, appID int64) (fou
 	return found, err
 }
 
-// PlacementsOf returns a page of where an app is placed on the organization's sites.
+// PlacementsOf returns a page of the placements of an app on the organization's sites.
 func (s Service) PlacementsOf(ctx context.Context, c access.Caller, appID int64, p page.Page) (found page.Found[Placement], err error) {
 	if err := plugin.MayRead(c); err != nil {
 		return found, err
@@ -72,7 +72,7 @@ func (s Service) PlacementsOf(ctx context.Context, c access.Caller, appID int64,
 	return found, err
 }
 
-// visible fails unless the caller's organization can see an app.
+// visible fails unless the caller's organization sees an app.
 func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) error {
 	a, err := plugin.FindRunnable(ctx, q, appID)
 	if err != nil {
@@ -84,7 +84,7 @@ func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) er
 	return nil
 }
 
-// lock locks an app and reads it; it may be gone.
+// lock locks an app and reads it; the app may have been deleted.
 func (w *world) lock(ctx context.Context, tx *db.Tx, appID int64) error {
 	a, err := plugin.LockRunnable(ctx, tx, appID)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
@@ -120,7 +120,7 @@ func (s Service) Place(ctx context.Context, c access.Caller, id int64, d Placeme
 	return placed, err
 }
 
-// place locks the app before the site, as whoever changes the app does.
+// place locks the app before the site, in the same order as changes of an app.
 func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d PlacementDraft) (Placement, error) {
 	w := newWorld(tx)
 	if err := w.lock(ctx, tx, d.AppID.Value); err != nil {
@@ -146,7 +146,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		SiteID: id, SiteName: site.Name, SiteToken: site.Token, OrganizationID: c.Organization.ID, AppID: a.ID, Name: a.Name, Enabled: true, Position: min(full.last+1, maxPosition),
 		Paths: []string{}, Config: "{}", CreatedAt: now, UpdatedAt: now,
 	}
-	if a.OrganizationID != c.Organization.ID && !d.Version.Set { // nobody else's new code runs on one's pages unasked
+	if a.OrganizationID != c.Organization.ID && !d.Version.Set { // do not follow another organization's app unless asked to
 		p.Version = a.Current
 		if a.Current == 0 {
 			return Placement{}, fault.Field(fault.Invalid, "app_id", "This app of another organization has no version yet that could be placed.")
@@ -165,8 +165,8 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	return p, s.changed(ctx, tx, w, c, site, activity.Added, placementChanges(Placement{}, p))
 }
 
-// changed publishes a site on which one placement was changed, and records that. Others may have been
-// waiting for the room that it has left.
+// changed publishes a site after a change of one placement, and records the change. Other placements may have been
+// waiting for the room that it has freed.
 func (s Service) changed(ctx context.Context, tx *db.Tx, w *world, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
 	if err := s.resume(ctx, tx, w, []Site{site}); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (s Service) changed(ctx context.Context, tx *db.Tx, w *world, c access.Call
 	return s.record(ctx, tx, c, site, verb, changes)
 }
 
-// complete checks what a draft has made of a placement, and finds out what it runs.
+// complete checks a placement after a draft was applied to it, and finds out what it runs.
 func (w *world) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
 	if d.Version.Set && p.Version != 0 {
 		if err := w.mayPin(ctx, site, *p); err != nil {
@@ -187,7 +187,7 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 	if err := w.pathsFit(ctx, site, p.AppID, d.Paths.Value); err != nil {
 		return err
 	}
-	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // off it can go whatever has become of its values
+	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // switching off needs no valid values
 		checked, err := w.wanted(ctx, *p)
 		if err != nil {
 			return err
@@ -205,7 +205,8 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 	return w.resolve(ctx, site, p, otherBytes)
 }
 
-// pathsFit refuses paths of an app that have no room beside those of the others on the site. None need no room.
+// pathsFit refuses an app's paths if there is no room for them beside those of the other apps on the site. An empty
+// list always fits.
 func (w *world) pathsFit(ctx context.Context, site Site, appID int64, paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -242,8 +243,8 @@ func (w *world) mayPin(ctx context.Context, site Site, p Placement) error {
 	return nil
 }
 
-// Change changes how an app is placed. A version that it is pinned to already is not asked for again: it
-// may have been withdrawn since.
+// Change changes how an app is placed. It does not check again a version that the placement is pinned to already, since
+// that may have been withdrawn.
 func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d PlacementDraft) (p Placement, err error) {
 	if err := plugin.MayManage(c); err != nil {
 		return Placement{}, err
@@ -262,7 +263,7 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 
 func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PlacementDraft) (Placement, error) {
 	w := newWorld(tx)
-	if d.Version.Value != 0 { // an older version could be removed meanwhile
+	if d.Version.Value != 0 { // lock the app, so that an older version is not removed meanwhile
 		if err := w.lock(ctx, tx, appID); err != nil {
 			return Placement{}, err
 		}
@@ -296,8 +297,8 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	return p, s.changed(ctx, tx, w, c, site, activity.Updated, changes)
 }
 
-// own returns a placement that the caller is going to change, its site being locked. Unless it gets another version, the app
-// need not be: whoever changes it meanwhile sees the placement, and waits for the site.
+// own locks a site and returns a placement on it for the caller to change. The app needs a lock only if the placement
+// gets another version: whoever changes the app meanwhile finds the placement and waits for the site.
 func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64) (Site, Placement, error) {
 	site, err := s.lockSite(ctx, tx, c, id)
 	if err != nil {
@@ -307,7 +308,7 @@ func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID 
 	return site, p, err
 }
 
-// ownPlacement finds a placement that a request names, on a site that is locked.
+// ownPlacement finds the placement that a request names, on a locked site.
 func ownPlacement(ctx context.Context, tx *db.Tx, site Site, appID int64) (Placement, error) {
 	p, err := findPlacement(ctx, tx, site, appID)
 	if err != nil {
@@ -334,9 +335,8 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 	})
 }
 
-// placementChanges lists what is not the same, under the app that it is about. One of both may be
-// the zero Placement, which is none: all is null there. Values that are given are no secret: none is
-// taken for a secret field.
+// placementChanges lists the fields that differ, under the app's id. Either placement may be the zero Placement, which
+// means none: its fields are null. The values are not masked, since no secret field takes a value.
 func placementChanges(a, b Placement) (changes []activity.Change) {
 	appID := cmp.Or(a.AppID, b.AppID)
 	add := func(field string, same bool, before, after any) {
@@ -363,12 +363,12 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 	return changes
 }
 
-// fieldOf is what the activity of a site calls a field of an app on it.
+// fieldOf is the name of an app's field in the activity of a site.
 func fieldOf(appID int64, field string) string {
 	return "apps." + strconv.FormatInt(appID, 10) + "." + field
 }
 
-// number is a version as the activity shows it.
+// number returns a version as the activity shows it.
 func number(n int64) any {
 	if n == 0 {
 		return nil

@@ -20,22 +20,22 @@ type Placement struct {
 	SiteToken      string
 	OrganizationID string // the site's
 	AppID          int64
-	Name           string // the app's; "": it is gone or no longer shared
+	Name           string // the app's; "": it was deleted or is no longer shared
 	Enabled        bool
 	Position       int64
-	Version        int64    // the version it is pinned to; 0: it follows the app
+	Version        int64    // pinned version; 0: it follows the app
 	Running        int64    // the version in the manifest; 0: none
-	Held           string   // why Running is not what was wanted; "": it is
+	Held           string   // why Running is not the wanted version; "": it is
 	Paths          []string // where it runs; none: everywhere
-	Config         string   // a JSON object: the values that were given
+	Config         string   // a JSON object: the given values
 	Values         string   // a JSON object: the values that the page gets
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 
-	kept int64 // the version that was in the manifest last; 0: none
+	kept int64 // the version that was last in the manifest; 0: none
 }
 
-// PlacementDraft holds the fields a caller may set, when placing an app or changing how.
+// PlacementDraft holds the fields that a caller may set when they place an app or change a placement.
 type PlacementDraft struct {
 	AppID    patch.Field[int64]
 	Enabled  patch.Field[bool]
@@ -43,10 +43,10 @@ type PlacementDraft struct {
 	Version  patch.Field[int64] // null: follow the app
 	Paths    patch.Field[[]string]
 	Config   patch.Field[[]Value]
-	Reason   patch.Field[string] // why it is switched off; only when changing how it is placed
+	Reason   patch.Field[string] // why it is switched off; only for changes
 }
 
-// Value is a value that was given for one key; null: go back to the default.
+// Value is the value given for one key; null resets it to the default.
 type Value struct {
 	Key  string
 	JSON patch.Field[string]
@@ -55,14 +55,14 @@ type Value struct {
 const (
 	maxPlacements  = 200 // on a site
 	maxConfigBytes = 256 << 10
-	maxOffBytes    = 1 << 10 // of values that are shown of a placement that is off, and do not count
+	maxOffBytes    = 1 << 10 // of values shown for a placement that is off; they do not count for maxConfigBytes
 	maxPaths       = 50
 	maxPath        = 1000                // characters
-	maxPathBytes   = 256 << 10           // of the paths on a site, as the manifest has them
-	maxPosition    = 999_999_999_999_999 // programs in JavaScript tell these apart
+	maxPathBytes   = 256 << 10           // of the paths on a site, in the form of the manifest
+	maxPosition    = 999_999_999_999_999 // JavaScript represents such numbers exactly
 )
 
-// check finds what is wrong with a draft by itself.
+// check finds what is wrong with a draft alone.
 func (d *PlacementDraft) check() error {
 	var faults fault.List
 	faults.Add(d.Enabled.Check("enabled"))
@@ -106,16 +106,16 @@ func isGlob(text string) bool {
 		utf8.ValidString(path) && !slices.ContainsFunc([]rune(path), unicode.IsControl)
 }
 
-// values is a JSON object by key.
+// values is a JSON object, by key.
 type values map[string]json.RawMessage
 
 func readValues(text string) values {
 	all := values{}
-	_ = json.Unmarshal([]byte(text), &all) // it was written by this package
+	_ = json.Unmarshal([]byte(text), &all) // this package wrote it
 	return all
 }
 
-// with returns v with the given values set; those that are null are gone.
+// with returns v with the given values set and those that are null removed.
 func (v values) with(given []Value) values {
 	all := maps.Clone(v)
 	for _, g := range given {
@@ -128,8 +128,8 @@ func (v values) with(given []Value) values {
 	return all
 }
 
-// bytes is what the values of a placement take, as they were given or with defaults, which no page gets
-// of one that is off.
+// bytes is the size of a placement's values: the given ones or, if that is more, those with defaults. No page gets the
+// latter of a placement that is off.
 func (p *Placement) bytes() int {
 	if !p.Enabled {
 		return len(p.Config)
@@ -137,8 +137,8 @@ func (p *Placement) bytes() int {
 	return max(len(p.Config), len(p.Values))
 }
 
-// changing leaves of a draft what is not so already. What was read is right to send back, whatever has become of
-// the app since.
+// changing returns the draft without what the placement already has. A client may always send back what it has read,
+// whatever has become of the app since.
 func (d PlacementDraft) changing(p Placement) PlacementDraft {
 	if d.Enabled.Value == p.Enabled {
 		d.Enabled = patch.Field[bool]{}

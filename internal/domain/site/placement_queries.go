@@ -39,7 +39,7 @@ func updatePlacement(ctx context.Context, tx *db.Tx, p Placement) error {
 		p.OrganizationID)
 }
 
-// updateOutcomes writes what became of placements, a batch at most.
+// updateOutcomes stores the results of resolve for at most a batch of placements.
 func updateOutcomes(ctx context.Context, tx *db.Tx, placements []Placement) error {
 	var args []any
 	for _, p := range placements {
@@ -60,7 +60,7 @@ func removePlacements(ctx context.Context, tx *db.Tx, s Site) error {
 	return db.Exec(ctx, tx, `DELETE FROM placements WHERE organization_id = $1 AND site_id = $2`, s.OrganizationID, s.ID)
 }
 
-// removeFromSites takes an app off some sites.
+// removeFromSites removes an app from some sites.
 func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) error {
 	args := idsOf(sites)
 	query := `DELETE FROM placements AS p WHERE` + ofBatch + ` AND p.app_id = ` + db.Arg(&args, appID)
@@ -76,7 +76,7 @@ func listPlacements(ctx context.Context, q db.Querier, s Site, p page.Page) ([]P
 		selectPlacements+`WHERE p.organization_id = $1 AND p.site_id = $2 ORDER BY p.position, p.app_id LIMIT $3 OFFSET $4`, s.OrganizationID, s.ID, p.Limit, p.Offset)
 }
 
-// listPlacementsOfSites lists the placements on some sites: those of one app, or of all if that is 0.
+// listPlacementsOfSites lists the placements on some sites, of one app or, if appID is 0, of all.
 func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appID int64) ([]Placement, error) {
 	args, ofApp := idsOf(sites), ``
 	if appID != 0 {
@@ -86,7 +86,7 @@ func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appI
 		WHERE`+ofBatch+ofApp+` ORDER BY p.site_id, p.position, p.app_id`, args...)
 }
 
-// listHeld lists the placements on some sites that wait for something, each site's in its order.
+// listHeld lists the held placements on some sites, each site's in its order.
 func listHeld(ctx context.Context, q db.Querier, sites []Site) ([]Placement, error) {
 	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
 		WHERE`+ofBatch+` AND p.held <> '' ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
@@ -103,13 +103,13 @@ func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID stri
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM placements WHERE app_id = $2 AND organization_id = $1`, organizationID, appID)
 }
 
-// listOtherPaths lists the paths of each other app on a site.
+// listOtherPaths lists the paths of each of the other apps on a site.
 func listOtherPaths(ctx context.Context, q db.Querier, s Site, appID int64) ([][]string, error) {
 	return db.All(ctx, q, func(paths *[]string) []any { return []any{db.JSON(paths)} },
 		`SELECT paths FROM placements WHERE organization_id = $1 AND site_id = $2 AND app_id <> $3`, s.OrganizationID, s.ID, appID)
 }
 
-// bytesOfSites is what the values on some sites take, by site.
+// bytesOfSites returns the size of the values on some sites, by site.
 func bytesOfSites(ctx context.Context, q db.Querier, sites []Site) (map[int64]int, error) {
 	type sum struct {
 		siteID int64
@@ -124,7 +124,7 @@ func bytesOfSites(ctx context.Context, q db.Querier, sites []Site) (map[int64]in
 	return bytes, err
 }
 
-// room is what a site's placements take.
+// room is the room that a site's placements take.
 type room struct {
 	placements  int
 	configBytes int

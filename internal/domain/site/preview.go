@@ -21,10 +21,10 @@ import (
 
 const (
 	previewTime = time.Hour // how long a preview works
-	maxPreviews = 200       // of a site, at a time
+	maxPreviews = 200       // of a site at the same time
 )
 
-// MayPreview reports whether a caller may run what others do not see on the pages of a site.
+// MayPreview reports whether a caller may run on a site's pages what other visitors do not see.
 func MayPreview(c access.Caller) error {
 	if err := plugin.MayManage(c); err != nil {
 		return err
@@ -35,20 +35,20 @@ func MayPreview(c access.Caller) error {
 	return nil
 }
 
-// PreviewDraft says what to preview, and on which page.
+// PreviewDraft says what to preview and on which page.
 type PreviewDraft struct {
 	URL     patch.Field[string]
 	Version patch.Field[int64] // absent or null: the app's current version
 	Config  patch.Field[[]Value]
 }
 
-// Preview is a link to a page that runs what is previewed.
+// Preview is a link to a page that runs the previewed app.
 type Preview struct {
 	URL       string
 	ExpiresAt time.Time
 }
 
-// preview is what is stored of one.
+// preview is the stored row of a preview.
 type preview struct {
 	hash    string
 	siteID  int64
@@ -59,8 +59,8 @@ type preview struct {
 	expires time.Time
 }
 
-// Preview makes a link to a page of a site that, in that tab alone, runs a version of an app with
-// values, placed or not. Values that are not given are the version's defaults.
+// Preview makes a link to a page of a site that runs a version of an app with values, in that browser tab alone,
+// whether the app is placed or not. Values that are not given are the version's defaults.
 func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, d PreviewDraft) (made Preview, err error) {
 	if err := MayPreview(c); err != nil {
 		return Preview{}, err
@@ -85,7 +85,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	if _, err := access.Confirm(ctx, tx, c, now, MayPreview); err != nil {
 		return Preview{}, err
 	}
-	if precondition.Given(ctx) { // what is not placed has no ETag
+	if precondition.Given(ctx) { // an app that is not placed has no ETag
 		if _, err := ownPlacement(ctx, tx, site, appID); err != nil {
 			return Preview{}, err
 		}
@@ -132,7 +132,7 @@ func (d *PreviewDraft) check() error {
 
 const maxPreviewURL = 2000 // characters
 
-// pageOf checks that a url is of a page of the site, or of its try page, which gets its key.
+// pageOf checks that a url is that of a page of the site or of its try page, and adds the key of the try page.
 func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
@@ -148,7 +148,7 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// withParameter is a query with a parameter, and all others as they were written.
+// withParameter sets a parameter of a query, and leaves the others as they were written.
 func withParameter(query, name, value string) string {
 	var all []string
 	for other := range strings.SplitSeq(query, "&") {
@@ -159,7 +159,7 @@ func withParameter(query, name, value string) string {
 	return strings.Join(append(all, name+"="+value), "&")
 }
 
-// preview checks what a draft wants to preview.
+// preview checks what a draft asks to preview.
 func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDraft) (preview, error) {
 	a, err := w.app(ctx, appID)
 	if err != nil {
@@ -192,8 +192,8 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	return preview{siteID: site.ID, appID: appID, version: number, values: shown}, nil
 }
 
-// shows refuses a version that an organization does not see, or that is not kept, unless its site is pinned to it: it was
-// the app's current one then.
+// shows refuses a version that the organization does not see or that is not kept, unless its site is pinned to it: the
+// version was current when it was pinned.
 func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
 	if err != nil || v != nil && a.Shows(site.OrganizationID, *v) {
@@ -209,7 +209,7 @@ func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number 
 	return nil
 }
 
-// canRun refuses what must not run, now or when a page asks for it.
+// canRun refuses a version that must not run, now or when a page asks for it.
 func (w *world) canRun(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
 	if err != nil {
@@ -227,8 +227,8 @@ func (w *world) canRun(ctx context.Context, site Site, a plugin.Runnable, number
 	return nil
 }
 
-// previewed returns what the manifest of a site lists with a preview: ErrNotFound if it is over, or
-// must not run, or if whoever made it may not any more.
+// previewed returns the entries of a site's manifest with a preview. It returns ErrNotFound if the preview has expired
+// or must not run, or if its maker may no longer preview.
 func (s Service) previewed(ctx context.Context, siteToken, token string) (apps string, site Site, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		p, err := findPreview(ctx, q, siteToken, digest.SHA256(token), s.DB.Now())
@@ -258,7 +258,7 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 	return apps, site, err
 }
 
-// replaceEntry puts an app in its place among entries, or at their end.
+// replaceEntry replaces the entry of an app, or appends it.
 func replaceEntry(entries []entry, e entry) []entry {
 	for i := range entries {
 		if entries[i].ID == e.ID {

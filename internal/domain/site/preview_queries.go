@@ -16,7 +16,7 @@ func insertPreview(ctx context.Context, tx *db.Tx, p preview) error {
 
 func (p *preview) fields() []any { return []any{&p.siteID, &p.appID, &p.version, &p.values} }
 
-// findPreview finds one that is not over, and whose maker may still make it.
+// findPreview finds a preview that has not expired and whose maker may still preview.
 func findPreview(ctx context.Context, q db.Querier, siteToken, hash string, now time.Time) (preview, error) {
 	return db.One(ctx, q, (*preview).fields, `
 		SELECT p.site_id, p.app_id, p.version, p.site_values
@@ -26,17 +26,17 @@ func findPreview(ctx context.Context, q db.Querier, siteToken, hash string, now 
 		hash, siteToken, now, access.InstallApps, access.Admin)
 }
 
-// countPreviews counts those of a site that are not over.
+// countPreviews counts the previews of a site that have not expired.
 func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Time) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
 }
 
-// findSiteByID is for what belongs to a site itself, and so to its organization.
+// findSiteByID is for records that belong to a site, and so to its organization.
 func findSiteByID(ctx context.Context, q db.Querier, id int64) (Site, error) {
 	return db.One(ctx, q, (*Site).fieldsWithApps, `SELECT `+columns+`, sites.apps FROM sites WHERE id = $1`, id)
 }
 
-// findListed returns a previewed app as if it were placed, everywhere on the site.
+// findListed returns a previewed app as if it were placed on all pages of the site.
 func findListed(ctx context.Context, q db.Querier, p preview) (listed, error) {
 	l, err := db.One(ctx, q, (*listed).fields, `
 		SELECT CAST($3 AS BIGINT), a.id, a.name, v.number, s.public_token, v.bundle, v.bundle_integrity, '{}', '[]'

@@ -39,7 +39,7 @@ func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
 		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, search.Key(s.Name))
 }
 
-// updateApps writes what the manifests of sites list, a batch at most, as their next revisions.
+// updateApps writes the entries of the manifests of at most a batch of sites, as their next revisions.
 func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 	var args []any
 	for _, s := range sites {
@@ -52,7 +52,7 @@ func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 	return db.Exec(ctx, tx, query, args...)
 }
 
-// rows is n rows of arguments, from $1 on: what a WITH names, or a table.
+// rows returns n rows of arguments, from $1 on, to use in a WITH or as a table.
 func rows(n int, types ...string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -74,7 +74,7 @@ func findSite(ctx context.Context, q db.Querier, organizationID string, id int64
 		`SELECT `+columns+`, sites.apps FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// lockedSite locks a site and reads it after that, as lockSites does.
+// lockedSite locks a site and then reads it, as lockSites does.
 func lockedSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) (Site, error) {
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM sites WHERE organization_id = $1 AND id = $2 FOR UPDATE`, organizationID, id); err != nil {
 		return Site{}, err
@@ -86,18 +86,18 @@ func countSites(ctx context.Context, q db.Querier, organizationID string) (int, 
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM sites WHERE organization_id = $1`, organizationID)
 }
 
-// batch is how many sites are published at a time, each with up to 256 KiB of values.
+// batch is how many sites are published at once; each has up to 256 KiB of values.
 const batch = 30
 
-// inBatch is the condition that a column is one of the ids that idsOf lists.
+// inBatch is the condition that a column is one of the ids in idsOf.
 func inBatch(column string) string {
 	return " " + column + " IN (" + db.Arg(new([]any), make([]int64, batch)...) + ")"
 }
 
-// ofBatch is the condition that a row is of one of the sites that idsOf names.
+// ofBatch is the condition that a row belongs to one of the sites in idsOf.
 var ofBatch = inBatch("p.site_id")
 
-// idsOf is the arguments for a batch of sites, always as many.
+// idsOf returns the arguments for a batch of sites; their number is always the same.
 func idsOf(sites []Site) []any {
 	ids := make([]any, batch)
 	for i := range ids {
@@ -111,9 +111,9 @@ func idsOf(sites []Site) []any {
 
 var selectLocked = `SELECT ` + columns + `, sites.apps FROM sites WHERE` + inBatch("id") + ` ORDER BY id`
 
-// lockSites locks a batch of the sites that a condition names, whose ids come after one. It reads
-// them after it has the locks: what a statement that waits for a lock reads beside the locked rows,
-// such as what the organization may do, is as old as the statement.
+// lockSites locks a batch of the sites that a condition selects, with ids after the given one. It reads them after it
+// has the locks, because a statement that waits for a lock reads the other tables, such as the organization's access
+// level, as they were when it began.
 func lockSites(ctx context.Context, tx *db.Tx, condition string, of any, after int64) ([]Site, error) {
 	locked, err := db.All(ctx, tx, func(s *Site) []any { return []any{&s.ID} },
 		`SELECT id FROM sites WHERE id > $2 AND (`+condition+`) ORDER BY id LIMIT $3 FOR UPDATE`, of, after, batch)
@@ -123,13 +123,12 @@ func lockSites(ctx context.Context, tx *db.Tx, condition string, of any, after i
 	return db.All(ctx, tx, (*Site).fieldsWithApps, selectLocked, idsOf(locked)...)
 }
 
-// lockSitesOfApp locks the next sites that an app is placed on.
+// lockSitesOfApp locks the next sites on which an app is placed.
 func lockSitesOfApp(ctx context.Context, tx *db.Tx, appID, after int64) ([]Site, error) {
 	return lockSites(ctx, tx, `id IN (SELECT site_id FROM placements WHERE app_id = $1)`, appID, after)
 }
 
-// lockSitesOfOrganization locks the next sites of an organization, and those of others that
-// have its apps.
+// lockSitesOfOrganization locks the next sites of an organization, and other organizations' sites that have its apps.
 func lockSitesOfOrganization(ctx context.Context, tx *db.Tx, organizationID string, after int64) ([]Site, error) {
 	return lockSites(ctx, tx, `organization_id = $1 OR id IN (
 		SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1)`,
@@ -158,7 +157,7 @@ func (l *listed) fields() []any {
 	}
 }
 
-// listListed lists what the manifests of some sites are made of, those of a site in its order.
+// listListed lists the apps for the manifests of some sites, each site's in its order.
 func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, error) {
 	return db.All(ctx, q, (*listed).fields, `
 		SELECT p.site_id, p.app_id, a.name, p.running, s.public_token, v.bundle, v.bundle_integrity, p.site_values, p.paths
@@ -167,10 +166,10 @@ func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, erro
 		WHERE`+ofBatch+` AND p.running > 0 ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
 }
 
-// readable is the level that an organization needs for its sites to run apps.
+// readable is the access level that an organization needs for its sites to run apps.
 const readable = access.ReadApps
 
-// findByToken is for whoever has a page of the site: it names no organization.
+// findByToken takes no organization, because anybody with a page of the site may call it.
 func findByToken(ctx context.Context, q db.Querier, token string) (Site, error) {
 	return db.One(ctx, q, (*Site).fields, `SELECT `+columns+` FROM sites WHERE token = $1`, token)
 }

@@ -13,17 +13,17 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// world is what placements depend on, read once for all of them, but for schemas that take much.
+// world holds what placements depend on, each read once for all of them, except schemas beyond maxSchemas.
 type world struct {
 	q        db.Querier
-	erased   string // an organization whose apps are going to be gone; "": none is
-	follows  bool   // what is shown of placements that do not run may be of another schema or other values
+	erased   string // an organization whose apps are about to be erased; "": none
+	follows  bool   // a schema or values may have changed: update the values shown for placements that do not run, too
 	apps     map[int64]plugin.Runnable
 	versions map[versionKey]*plugin.Version
-	schemas  cache.Cache[versionKey, sized] // number 0: of an app by itself
+	schemas  cache.Cache[versionKey, sized] // number 0: the app's own
 }
 
-// sized is a schema, and how many bytes its text has.
+// sized is a schema and the size of its text in bytes.
 type sized struct {
 	schema
 	size int
@@ -31,7 +31,7 @@ type sized struct {
 
 type versionKey struct{ appID, number int64 }
 
-// maxSchemas is how many bytes of schemas a world keeps: a site has up to 200, of a MiB each.
+// maxSchemas bounds the schemas in a world, in bytes: a site has up to 200, of 1 MiB each.
 const maxSchemas = 4 << 20
 
 func newWorld(q db.Querier) *world {
@@ -41,7 +41,7 @@ func newWorld(q db.Querier) *world {
 	}
 }
 
-// app returns an app of any organization, the zero Runnable if it is gone.
+// app returns an app of any organization, or the zero Runnable if it was deleted.
 func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 	if a, ok := w.apps[id]; ok {
 		return a, nil
@@ -57,7 +57,7 @@ func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 	return a, nil
 }
 
-// version returns a version of an app, nil if it is not kept.
+// version returns a version of an app, or nil if it is not kept.
 func (w *world) version(ctx context.Context, appID, number int64) (*plugin.Version, error) {
 	key := versionKey{appID, number}
 	if v, ok := w.versions[key]; ok || number == 0 {
@@ -75,7 +75,7 @@ func (w *world) version(ctx context.Context, appID, number int64) (*plugin.Versi
 	return w.versions[key], nil
 }
 
-// schema returns the schema of a version; of number 0, that of the app.
+// schema returns the schema of a version; for number 0, that of the app.
 func (w *world) schema(ctx context.Context, appID, number int64) (schema, error) {
 	key := versionKey{appID, number}
 	found, ok := w.schemas.Get(key, cache.Unversioned)
@@ -94,8 +94,8 @@ func (w *world) schema(ctx context.Context, appID, number int64) (schema, error)
 	return found.schema, err
 }
 
-// wanted is the schema that the values of a placement are checked against: that of the version it wants, or
-// of an app that has no version yet. Of an app that is no longer shared, others see none.
+// wanted returns the schema for checking the values of a placement: that of the wanted version or, if the app has no
+// version yet, the app's own. It is empty if the app is no longer shared with the organization.
 func (w *world) wanted(ctx context.Context, p Placement) (schema, error) {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil || !a.Seen(p.OrganizationID) {
@@ -112,7 +112,7 @@ func (w *world) wanted(ctx context.Context, p Placement) (schema, error) {
 	return w.schema(ctx, p.AppID, number)
 }
 
-// whyNotSeen is why an organization cannot run an app at all; "": it can.
+// whyNotSeen returns why an organization cannot run an app at all; "": it can.
 func whyNotSeen(organizationID string, a plugin.Runnable) string {
 	switch {
 	case a.ID == 0:
@@ -127,7 +127,8 @@ func whyNotSeen(organizationID string, a plugin.Runnable) string {
 	return ""
 }
 
-// whyUnusable is why a version of an app, nil if it is not kept, can never run; "": it can, if its values are right.
+// whyUnusable returns why a version of an app can never run; "": it can, if its values are right. v is nil if the
+// version is not kept.
 func whyUnusable(v *plugin.Version, number int64) string {
 	switch {
 	case v == nil && number == 0:
@@ -142,9 +143,9 @@ func whyUnusable(v *plugin.Version, number int64) string {
 	return ""
 }
 
-// resolve finds out which version of its app a placement runs, and with which values: never one
-// that they do not satisfy. The values of the others on the site take so many bytes. What is off, or can
-// never run, is so whatever its schema: to switch something off, none is read.
+// resolve finds out which version of its app a placement runs, and with which values: never a version that they do not
+// satisfy. others is how many bytes the other values on the site take. If the placement is off or can never run, the
+// schema does not matter: switching something off reads none.
 func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
@@ -184,7 +185,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	return w.runKept(ctx, s, p, given, others)
 }
 
-// fit has a placement show no values that there is no room for.
+// fit removes the values shown if there is no room for them.
 func (p *Placement) fit(others int) {
 	room := maxConfigBytes - others
 	if !p.Enabled {
@@ -195,7 +196,7 @@ func (p *Placement) fit(others int) {
 	}
 }
 
-// runKept has a placement that is held run the version it ran last, if it can.
+// runKept makes a held placement run the version it last ran, if it can.
 func (w *world) runKept(ctx context.Context, s Site, p *Placement, given values, others int) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
@@ -212,10 +213,10 @@ func (w *world) runKept(ctx context.Context, s Site, p *Placement, given values,
 	return err
 }
 
-// maxHeldBy is how many faults of values a held placement names.
+// maxHeldBy is how many faults the reason of a held placement names.
 const maxHeldBy = 10
 
-// heldBy says why the values do not satisfy a version.
+// heldBy returns why the values do not satisfy a version.
 func heldBy(number int64, faults fault.List) string {
 	more := ""
 	if n := len(faults) - maxHeldBy; n > 0 {

@@ -15,18 +15,18 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Service is everything that can be done to sites and to what is placed on them.
+// Service does everything that can be done with sites and their placements.
 type Service struct {
 	DB        *db.DB
 	Manifests *Manifests
 	Box       seal.Box                  // seals the keys of try pages
-	Shown     func([]byte, Site) []byte // appends a site as the API shows it, for events; nil: there are none
+	Shown     func([]byte, Site) []byte // appends a site as the API shows it, for events; nil: events have no data
 }
 
-// BaseURL is what the urls that pages get start with; "" where that is not known.
+// BaseURL is the beginning of the urls for pages; "" if it is unknown.
 func (s Service) BaseURL() string { return s.Manifests.BaseURL }
 
-// Snippet is the element for the pages of a site.
+// Snippet returns the HTML element for the pages of a site.
 func (s Service) Snippet(site Site) string {
 	if site.Token == "" || s.BaseURL() == "" { // a dry run makes no token
 		return ""
@@ -56,7 +56,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, er
 	var made Site
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		db.Lock(tx, "sites of "+c.Organization.ID)
-		n, err := countSites(ctx, tx, c.Organization.ID) // which waits for the lock
+		n, err := countSites(ctx, tx, c.Organization.ID) // this waits for the lock
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, er
 	return made, taken(err)
 }
 
-// taken says which field is not unique.
+// taken returns the fault of a name that is not unique.
 func taken(err error) error {
 	if errors.Is(err, db.ErrUnique) {
 		return fault.Field(fault.NotUnique, "name", "Another site of the organization has this name.")
@@ -98,8 +98,8 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Site, erro
 	return site, access.OrNotFound(err)
 }
 
-// lockSite locks a site that the caller is going to change, and asks again whether they may: their
-// turn may have come long after they were admitted.
+// lockSite locks a site for the caller to change, and checks again that they may: their turn may come long after they
+// were admitted.
 func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
 	site, err := lockedSite(ctx, tx, c.Organization.ID, id)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	return site, taken(err)
 }
 
-// finish records a change of a site, and returns the site as it is now, which is kept as the answer.
+// finish records a change of a site, and returns the site as it is now, which it keeps as the answer.
 func (s Service) finish(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) (Site, error) {
 	if err := s.record(ctx, tx, c, site, verb, changes); err != nil {
 		return Site{}, err
@@ -178,7 +178,7 @@ func difference(a, b Site) (changes []activity.Change) {
 	return changes
 }
 
-// Delete removes a site and what is placed on it.
+// Delete removes a site and its placements.
 func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	if err := plugin.MayManage(c); err != nil {
 		return err
@@ -202,11 +202,11 @@ func activityEntry(site Site, verb activity.Verb, changes []activity.Change) act
 	}
 }
 
-// record writes an entry that is an event: with the site, as it is shown.
+// record writes an entry that is an event: it has the site as the API shows it.
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
 	e := activityEntry(site, verb, changes)
 	if s.Shown != nil {
-		if verb != activity.Deleted { // what it has of apps may have changed
+		if verb != activity.Deleted { // its apps may have changed
 			var err error
 			if site, err = findSite(ctx, tx, site.OrganizationID, site.ID); err != nil {
 				return err

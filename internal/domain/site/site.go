@@ -1,5 +1,5 @@
-// Package site keeps the sites that an organization's apps run on: where each app is placed, with
-// which values, and what pages are to run now.
+// Package site keeps the sites that an organization's apps run on: where each app is placed, with which values, and
+// what pages should run now.
 package site
 
 import (
@@ -25,29 +25,29 @@ type Site struct {
 	ID             int64
 	OrganizationID string
 	Name           string
-	Token          string // in the urls that its pages have
+	Token          string // in the urls in its pages
 	Enabled        bool
 	Demo           bool     // made by the first start
-	Origins        []string // whose beacons and previews count; none: any
-	Revision       int64    // counted up by each change of what the manifest says
-	AppsCount      int      // how many placements it has
+	Origins        []string // whose beacons and previews are accepted; none: all
+	Revision       int64    // counted up by each change of the manifest
+	AppsCount      int      // number of placements
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 
-	stamp  int64            // counted up by each change of apps, by a random number, see cache.VersionStep
-	apps   string           // what the manifest lists, see entries
-	before string           // what it listed in the revision before; only of one that has begun
-	runs   string           // the versions among apps, as a revision has them; only of one that has begun
+	stamp  int64            // grows by a random number with each change of apps, see cache.VersionStep
+	apps   string           // the entries of the manifest
+	before string           // the entries of the revision before; only in a new revision
+	runs   string           // the versions in apps, in the format of revisions; only in a new revision
 	access access.AppAccess // of its organization
 }
 
-// Draft holds the fields a caller may set, when making or changing a site.
+// Draft holds the fields that a caller may set when they create or change a site.
 type Draft struct {
 	Name    patch.Field[string]
 	Enabled patch.Field[bool]
 	Origins patch.Field[[]string]
-	Reason  patch.Field[string] // why it is switched off; only when changing one
-	Demo    bool                // the site that the first start makes, whose try page is for everybody; only Create reads it
+	Reason  patch.Field[string] // why it is switched off; only for changes
+	Demo    bool                // made by the first start, with a try page for everybody; only Create reads it
 }
 
 const (
@@ -67,7 +67,7 @@ func (d *Draft) check() error {
 	return faults.Err()
 }
 
-// checkReason reads why something is switched off, if that is told, by a change of enabled.
+// checkReason checks the reason for switching something off, if it is given.
 func checkReason(reason *patch.Field[string], enabled patch.Field[bool]) (err error) {
 	switch {
 	case !reason.Set || reason.Null:
@@ -79,7 +79,8 @@ func checkReason(reason *patch.Field[string], enabled patch.Field[bool]) (err er
 	return err
 }
 
-// reasonChange is how the activity tells why something was switched off; nil if it was not, or that is not told.
+// reasonChange returns the reason for switching something off as a change in the activity; nil if it was not switched
+// off or no reason was given.
 func reasonChange(field string, before, after bool, reason string) []activity.Change {
 	if !before || after || reason == "" {
 		return nil
@@ -116,7 +117,7 @@ func checkOrigins(f patch.Field[[]string]) error {
 	return nil
 }
 
-// isOrigin reports whether a text is an origin as browsers write it (RFC 6454 section 6.2).
+// isOrigin reports whether a text is an origin in the form that browsers send (RFC 6454 section 6.2).
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxOrigin || u.Scheme != "http" && u.Scheme != "https" || origin.Of(u) != text || u.Hostname() == "" || !isHost(u) {
@@ -131,8 +132,8 @@ func isOrigin(text string) bool {
 
 var endsInNumber = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)\.?$`)
 
-// isHost reports whether browsers leave the host of a url as it is: they write each IP address in one way, and take any
-// name that ends in a number for one (URL standard, sections 3.5 and 3.6).
+// isHost reports whether browsers keep the host of a url unchanged: they have one form for each IP address, and parse
+// any name that ends in a number as one (URL standard, sections 3.5 and 3.6).
 func isHost(u *url.URL) bool {
 	ip, err := netip.ParseAddr(u.Hostname())
 	if err != nil {
@@ -148,7 +149,7 @@ func isHost(u *url.URL) bool {
 	return strings.TrimSuffix(u.Host, ":"+u.Port()) == written
 }
 
-// takes reports whether what comes from an origin counts; "" and "null" are none.
+// takes reports whether the site accepts an origin; "" and "null" are not origins.
 func (s *Site) takes(origin string) bool {
 	return len(s.Origins) == 0 || slices.Contains(s.Origins, origin)
 }
@@ -159,12 +160,12 @@ func encode(v any) string {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // of what this package makes itself, nothing fails
+		panic(err) // values made by this package can always be encoded
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// list is how texts are stored, none of them as [].
+// list returns texts in stored form; no texts are [].
 func list(all []string) string {
 	if len(all) == 0 {
 		return "[]"

@@ -8,13 +8,13 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// What is kept of counts, by minute and then by hour.
+// How long counts are kept, by minute and then by hour.
 const (
 	keepMinutes = 2 * 24 * time.Hour
 	keepHours   = 90 * 24 * time.Hour
 )
 
-// Tidy makes hours of minutes that are old, and removes what is kept only for a time.
+// Tidy adds up old minutes to hours, and removes expired rows.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	return errors.Join(
@@ -25,7 +25,7 @@ func (s Service) Tidy(ctx context.Context) error {
 		s.tidyHistory(ctx, now.Add(-keepHistory)))
 }
 
-// makeHours makes hours of the minutes before one, each in a transaction of its own.
+// makeHours adds up the minutes before a time to hours, each hour in its own transaction.
 func (s Service) makeHours(ctx context.Context, before time.Time) error {
 	for {
 		hours, err := listMinutes(ctx, s.DB, before.Unix()/60)
@@ -40,7 +40,7 @@ func (s Service) makeHours(ctx context.Context, before time.Time) error {
 	}
 }
 
-// tidyHistory removes revisions of one site after another.
+// tidyHistory removes old revisions, one site after another.
 func (s Service) tidyHistory(ctx context.Context, before time.Time) error {
 	sites, err := listOverdue(ctx, s.DB, before)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	maxText   = 20_000   // characters of a string
+	maxText   = 20_000   // characters in a string
 	maxJSON   = 64 << 10 // bytes of any JSON
 	maxFaults = 1000     // of the values of one placement
 )
 
-// schema is the fields of a config_schema that have a key, each key once, in its order.
+// schema is the fields with a key in a config_schema, each key once, in its order.
 type schema []field
 
 // field is a field of a schema.
 type field struct {
 	plugin.SchemaField
-	choices map[string]bool // in plain form
+	choices map[string]bool // in the form of plain
 }
 
 // newSchema reads a config_schema, once for all values that are checked against it.
@@ -43,8 +43,8 @@ func newSchema(configSchema string) schema {
 	return s
 }
 
-// keyed lists the fields of a config_schema that have a key. Of several fields with one key the first counts, and is
-// secret if any of them is.
+// keyed lists the fields of a config_schema that have a key. If several fields have one key, the first counts, and it
+// is secret if any of them is.
 func keyed(configSchema string) (fields []plugin.SchemaField) {
 	at := map[string]int{}
 	for _, f := range plugin.SchemaFields(configSchema) {
@@ -64,13 +64,13 @@ func keyed(configSchema string) (fields []plugin.SchemaField) {
 // fills reports whether a page gets the value of a field.
 func fills(f plugin.SchemaField) bool { return f.Site && !f.Hidden() }
 
-// Fields lists the fields of a config_schema whose values a page gets, in its order.
+// Fields lists the fields of a config_schema whose values pages get, in its order.
 func Fields(configSchema string) []plugin.SchemaField {
 	return slices.DeleteFunc(keyed(configSchema), func(f plugin.SchemaField) bool { return !fills(f) })
 }
 
-// unknown finds keys that are given, but are none of the schema. The first fault names those that are: with each of a thousand, an
-// answer would be of a megabyte.
+// unknown finds given keys that the schema does not have. Only the first fault names the keys that it has: a thousand
+// faults with them would make an answer of a megabyte.
 func (s schema) unknown(given []Value) (faults fault.List) {
 	known := make(map[string]bool, len(s))
 	for _, f := range s {
@@ -86,7 +86,7 @@ func (s schema) unknown(given []Value) (faults fault.List) {
 	return faults
 }
 
-// keys names the settings that can be given.
+// keys lists the settings that take a value.
 func (s schema) keys() string {
 	var all []string
 	for _, f := range s {
@@ -97,8 +97,8 @@ func (s schema) keys() string {
 	return fault.Enumerate(all)
 }
 
-// faults finds what is wrong with values: of keys that the schema does not have, nothing. What is
-// required must be there only if asked.
+// faults finds what is wrong with values; it ignores keys that the schema does not have. Missing values are faults only
+// if required is set.
 func (s schema) faults(v values, required bool) (faults fault.List) {
 	for _, f := range s {
 		raw, given := v[f.Key]
@@ -116,21 +116,21 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 	return faults
 }
 
-// unfit is why a page cannot run with values, beside those of others that take so many bytes.
+// unfit returns why a page cannot run with values; others is how many bytes the other values on the site take.
 func (s schema) unfit(v values, others int) fault.List {
 	faults := s.faults(v, true)
-	if n := len(s.shown(v)); others+n > maxConfigBytes { // what is said holds whatever becomes of the others
+	if n := len(s.shown(v)); others+n > maxConfigBytes { // the message must stay true when the other values change
 		faults.Add(fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together, with defaults, and there is no room for the %d bytes of these.", maxConfigBytes, n))
 	}
 	return faults
 }
 
-// tooManyBytes is the fault of values that are too large for one site.
+// tooManyBytes is the fault of values that are too large for a site.
 func tooManyBytes(n int) error {
 	return fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together, with defaults, not %d.", maxConfigBytes, n)
 }
 
-// wrong is what is wrong with one value.
+// wrong returns what is wrong with one value.
 func wrong(f field, raw json.RawMessage) error {
 	must := func(what string) error {
 		return fault.Field(fault.Invalid, "config."+f.Key, "Must be %s.", what)
@@ -173,29 +173,29 @@ func wrongChoice(f field, value string) error {
 	return nil
 }
 
-// text is what a JSON string says.
+// text returns the text of a JSON string.
 func text(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s) // it is a string
+	_ = json.Unmarshal(raw, &s) // the caller has checked that it is a string
 	return s
 }
 
-// plain is a JSON value in the form that it is compared in, however it was spelt: a text after a quote, which tells
-// it from a number, and a number in its shortest form. Anything else is as it is spelt.
+// plain returns a JSON value in a form for comparison, whatever its spelling: a text after a quote, which distinguishes
+// it from a number, and a number in its shortest form. Other JSON stays as it is.
 func plain(raw string) string {
 	if raw[0] == '"' {
 		return `"` + text(json.RawMessage(raw))
 	}
 	if x, err := strconv.ParseFloat(raw, 64); err == nil {
 		if x == 0 {
-			x = 0 // which -0 is, too
+			x = 0 // also for -0
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	return raw
 }
 
-// shown is what a page gets: what is given or else the default of each field that is for pages,
-// in the schema's order, as a JSON object.
+// shown returns what a page gets, as a JSON object in the schema's order: for each field for pages, the given value or
+// else the default.
 func (s schema) shown(v values) string {
 	var out strings.Builder
 	out.WriteByte('{')
