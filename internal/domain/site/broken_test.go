@@ -9,8 +9,8 @@ import (
 	"foyer/internal/domain/plugin"
 )
 
-// A version that does not compile goes on with the bundle of the one before, and with the fields that bundle reads: what an
-// admin has set is sent as before, until a version compiles.
+// A version that does not compile keeps the bundle of the one before and the fields that this bundle reads: pages get
+// an admin's values as before, until a version compiles.
 func TestFollowWhatDoesNotCompile(t *testing.T) {
 	const (
 		reads     = `export function inject({config}) { document.title = config.`
@@ -65,8 +65,8 @@ func TestFollowWhatDoesNotCompile(t *testing.T) {
 	})
 }
 
-// An app can go back to an old version that only a site has kept. When the site lets it go, it stays the app's, whatever is
-// removed because there are enough newer ones.
+// An app can go back to an old version that only a site has kept. When the site releases it, the app still keeps it,
+// even though there are enough newer versions for it to be removed.
 func TestCurrentVersionIsNotRemoved(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "[]")
@@ -89,7 +89,7 @@ func TestCurrentVersionIsNotRemoved(t *testing.T) {
 		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
 			r.Fatal(err)
 		}
-		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(`[{"key": "other"}]`)}) // makes no version, since this one does not compile
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(`[{"key": "other"}]`)}) // makes no version, since the current one does not compile
 		at, err := r.plugins.Source(r.Context(), r.caller, p.ID)
 		if err != nil || len(at.Files) != 1 {
 			r.Errorf("%d files, %v", len(at.Files), err)

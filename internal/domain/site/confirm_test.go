@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// A caller who was admitted, and lost the right before their turn came, changes nothing.
+// A caller who loses their right after they were admitted, and before their turn, changes nothing.
 func TestRightLostOnTheWay(t *testing.T) {
 	each(t, func(r rig) {
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
@@ -48,7 +48,7 @@ func TestRightLostOnTheWay(t *testing.T) {
 	})
 }
 
-// The right is asked for after the site's lock: it may be lost while somebody else has that.
+// The right is checked after the site was locked, since it may be lost while another transaction holds the lock.
 func TestRightLostWhileWaiting(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
@@ -77,7 +77,7 @@ func TestRightLostWhileWaiting(t *testing.T) {
 	})
 }
 
-// A key that ends while its request waits for the sites of its organization makes none.
+// If a key ends while its request waits for the lock of its organization's sites, the request makes no site.
 func TestKeyEndsWhileWaiting(t *testing.T) {
 	each(t, func(r rig) {
 		var passed atomic.Int64
@@ -97,7 +97,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 		})
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			db.Lock(tx, "sites of "+c.Organization.ID)
-			_, err := countSites(ctx, tx, c.Organization.ID) // it is locked when that returns
+			_, err := countSites(ctx, tx, c.Organization.ID) // the lock is held when this returns
 			start()
 			passed.Store(int64(time.Hour))
 			return err

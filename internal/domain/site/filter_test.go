@@ -11,8 +11,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A list of sites, in whichever order and of whichever filter, is read by an index from the at most 1,000
-// that an organization has, and not from those of all.
+// A list of sites in any order and with any filter is read by an index from the organization's sites, at most 1,000,
+// and not from all sites.
 func TestFiltersReadAnIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

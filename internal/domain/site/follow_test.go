@@ -19,7 +19,7 @@ import (
 
 const needs = `[{"key": "%s", "type": "string", "site": true, "required": true}]`
 
-// A site follows its app, is pinned, and never runs a version that its values do not satisfy.
+// A site follows its app or is pinned, and never runs a version that its values do not satisfy.
 func TestFollowApp(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "[]")
@@ -64,7 +64,8 @@ func TestFollowApp(t *testing.T) {
 	})
 }
 
-// Nobody else's new code runs on one's pages unasked, nor after it is not shared any more.
+// A site does not follow an app of another organization unless asked to, and does not run it when it is no longer
+// shared.
 func TestGlobalApp(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", "")
@@ -91,8 +92,8 @@ func TestGlobalApp(t *testing.T) {
 	})
 }
 
-// What was there before an app was shared is nobody else's: it is neither pinned nor previewed, but what
-// a site has stays.
+// Other organizations can neither pin nor preview versions from before an app was shared, but a site keeps the version
+// that it has.
 func TestVersionsBeforeSharing(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", `[{"key":"text","site":true}]`)
@@ -132,7 +133,7 @@ func TestVersionsBeforeSharing(t *testing.T) {
 	})
 }
 
-// A placement whose version is withdrawn can be changed otherwise.
+// If the version of a placement is withdrawn, the other fields can still be changed.
 func TestChangeWithdrawn(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -149,8 +150,9 @@ func TestChangeWithdrawn(t *testing.T) {
 	})
 }
 
-// What another organization changes of what a site runs is in the activity of the site's organization, and why, but not who;
-// what it changes otherwise is not, nor is what one's own organization changes, which the activity has already.
+// If another organization changes what a site runs, the activity of the site's organization says what and why, but not
+// who. It does not record other changes of that organization. Changes by the site's own organization are not recorded
+// again.
 func TestFollowedIsRecorded(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.app(r.caller, "app", "")
@@ -216,8 +218,7 @@ func TestFollowedIsRecorded(t *testing.T) {
 	})
 }
 
-// Each row of the off switches takes an app out of the manifest, with a new revision, and its
-// opposite brings it back.
+// Each switch turns an app off in the manifest, with a new revision, and its opposite turns it on again.
 func TestOffSwitches(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -287,7 +288,7 @@ func TestOffSwitches(t *testing.T) {
 	})
 }
 
-// The version that was withdrawn is never the one that is kept.
+// A held placement does not run a withdrawn version.
 func TestHeldWithoutKept(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -306,7 +307,7 @@ func TestHeldWithoutKept(t *testing.T) {
 	})
 }
 
-// Nor is one that was made before the app was shared with the organization.
+// A held placement does not run a version from before the app was shared with the organization.
 func TestHeldWithoutShown(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", "")
@@ -338,8 +339,7 @@ func TestNoBundle(t *testing.T) {
 	})
 }
 
-// An app is unused while it is on no enabled placement, of whichever organization, and nobody asked for its
-// bundle in 30 days.
+// An app is unused if it has no enabled placement in any organization and nobody has requested its bundle in 30 days.
 func TestUnused(t *testing.T) {
 	each(t, func(r rig) {
 		own, others := r.site(r.caller, "shop"), r.site(r.other, "shop")
@@ -383,8 +383,8 @@ func TestUnused(t *testing.T) {
 	})
 }
 
-// While an app is saved again and again, others place it, change it and take it off: in the end each
-// site runs the newest version, and revisions have only grown.
+// While an app is saved many times, others place it, change its placements and remove it. In the end each site runs the
+// newest version, and revisions have only grown.
 func TestFollowWhileSitesChange(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.app(r.caller, "app", "")

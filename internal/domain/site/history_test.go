@@ -21,7 +21,7 @@ func TestHistory(t *testing.T) {
 		r.place(r.caller, s, q)                                     // 3
 		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
 		r.change(r.caller, s, p, PlacementDraft{Config: given("a", `"new"`), Version: patch.Of(int64(1)), Paths: patch.Of([]string{"/a/**"})}) // 5
-		r.save(r.caller, p.ID, "two")                                                                                                          // pinned
+		r.save(r.caller, p.ID, "two")                                                                                                          // no new revision: pinned
 		all := r.history(s)
 		if len(all) != 5 || all[0].Number != 5 || !all[0].Until.IsZero() || !all[1].Until.Equal(all[0].From) || all[0].User.Email != "acme@foyer.example" || all[0].RequestID != "request" {
 			r.Fatalf("%+v", all)
@@ -29,7 +29,7 @@ func TestHistory(t *testing.T) {
 		if !strings.Contains(all[2].Apps, `"url":"https://foyer.example/apps/`) || strings.Count(all[2].Apps, `"id"`) != 2 {
 			r.Error(all[2].Apps)
 		}
-		if err := r.plugins.Delete(r.Context(), r.caller, q.ID); err != nil { // it was not in the manifest
+		if err := r.plugins.Delete(r.Context(), r.caller, q.ID); err != nil { // the manifest did not have it
 			r.Fatal(err)
 		}
 		got, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3))
@@ -56,7 +56,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// What was off when a revision began is off again, and what ran the version before the newest runs that one.
+// An app that was off when a revision began is off again, and one that was held at an older version runs that one
+// again.
 func TestRestoreOffAndKept(t *testing.T) {
 	each(t, func(r rig) {
 		s, off, waits := r.site(r.caller, "shop"), r.app(r.caller, "off", ""), r.app(r.caller, "waits", "")
@@ -90,12 +91,12 @@ func TestRestoreOffAndKept(t *testing.T) {
 	})
 }
 
-// A site that is restored to a version that was withdrawn since is held.
+// If a site is restored to a version that was withdrawn since, the placement is held.
 func TestRestoreWithdrawn(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
 		r.place(r.caller, s, p)
-		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))}) // runs the same
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))}) // no new revision: it runs the same
 		r.save(r.caller, p.ID, "two")
 		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(2))}) // 3
 		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))}) // 4
@@ -112,7 +113,7 @@ func TestRestoreWithdrawn(t *testing.T) {
 	})
 }
 
-// Of history the newest revisions are kept, and those of 90 days.
+// The newest revisions are kept, and those of the last 90 days.
 func TestTidyHistory(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")

@@ -18,7 +18,7 @@ import (
 	"foyer/internal/domain/plugin"
 )
 
-// What is served holds for a second, then another server's change is seen.
+// A cached manifest is served for a second; then another server's change is visible.
 func TestManifestOfAnotherServer(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -98,7 +98,7 @@ func TestContent(t *testing.T) {
 	})
 }
 
-// beacon is what a page of a site reports.
+// beacon sends the report of a page of a site.
 func (r rig) beacon(s Site, origin, format string, args ...any) {
 	r.Beacon(r.Context(), s.Token, origin, fmt.Appendf(nil, format, args...))
 }
@@ -113,7 +113,7 @@ func (r rig) health(s Site, p plugin.Plugin) Health {
 		r.Fatal(err)
 	}
 	all, err := r.HealthOfSite(r.Context(), r.callerOf(s), s.ID, time.Time{}, page.First)
-	for _, app := range all.Items { // the same is told of the whole site
+	for _, app := range all.Items { // the health of the whole site says the same
 		if app.AppID == p.ID && (!slices.Equal(app.Versions, h.Versions) || !slices.Equal(app.Errors, h.Errors)) {
 			r.Errorf("of the app %+v, of the site %+v", h, app.Health)
 		}
@@ -158,7 +158,7 @@ func TestBeacons(t *testing.T) {
 	})
 }
 
-// Of an app on sites of several organizations, each is told how it fares on its own alone.
+// If sites of several organizations have an app, each organization sees how it does on its own sites only.
 func TestHealthOfSharedApp(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.app(r.caller, "app", "")
@@ -167,7 +167,7 @@ func TestHealthOfSharedApp(t *testing.T) {
 		for _, s := range []Site{shop, blog, theirs} {
 			r.place(r.callerOf(s), s, p)
 			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"failed"}],"errors":[{"id":%[1]d,"version":1,"message":%q},{"id":%[1]d,"version":1,"message":"same"}]}`, p.ID, s.Name)
-			r.health(s, p) // writes it down
+			r.health(s, p) // flushes the counts
 		}
 		for _, c := range []struct {
 			who  access.Caller
@@ -199,7 +199,7 @@ func TestHealthOfSharedApp(t *testing.T) {
 	})
 }
 
-// However many errors the pages of one site make up, there is room for those of another.
+// However many errors the pages of one site report, there is room for those of another.
 func TestErrorsOfOneSite(t *testing.T) {
 	each(t, func(r rig) {
 		noisy, p := r.site(r.caller, "noisy"), r.app(r.caller, "app", "")
@@ -224,7 +224,7 @@ func TestErrorsOfOneSite(t *testing.T) {
 	})
 }
 
-// So it is with views; and those that are like others, which are noted already, go on counting.
+// The same is true of views. Views with a key that is in memory already still count.
 func TestViewsOfOneSite(t *testing.T) {
 	each(t, func(r rig) {
 		began := r.DB.Now()
@@ -265,7 +265,7 @@ func TestViewsOfOneSite(t *testing.T) {
 	})
 }
 
-// Junk counts nothing, nor does what the site has not run lately, or comes from elsewhere.
+// These reports count nothing: junk, versions that the site has not run lately, and reports from other origins.
 func TestBeaconsThatDoNotCount(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -298,7 +298,7 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 		removed := r.DB.Now()
 		for _, c := range []struct {
 			after time.Duration
-			loads int64 // of the day before
+			loads int64 // since the day before
 		}{{23 * time.Hour, 3}, {25 * time.Hour, 1}} {
 			r.DB.Now = func() time.Time { return removed.Add(c.after) }
 			r.beacon(s, "https://shop.example", "%s", good)
@@ -309,7 +309,7 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 	})
 }
 
-// Minutes become hours, and nothing is lost; the last errors are kept.
+// Minutes are added up to hours without loss; the last errors are kept.
 func TestTidyCounts(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -329,9 +329,9 @@ func TestTidyCounts(t *testing.T) {
 			after time.Duration
 			want  string
 		}{
-			{2*day - time.Hour, "90 50"}, // minutes, and errors
+			{2*day - time.Hour, "90 50"}, // rows by minute, and errors
 			{2*day + 2*time.Hour, "3 50"},
-			{2*day + 2*time.Hour, "3 50"}, // again
+			{2*day + 2*time.Hour, "3 50"}, // a second time
 			{90*day - time.Hour, "3 50"},
 			{90*day + 2*time.Hour, "0 0"},
 		} {
@@ -353,7 +353,7 @@ func TestTidyCounts(t *testing.T) {
 	})
 }
 
-// Of a busy site some views are reported, each for many.
+// Pages of a busy site report some views, and each report stands for many.
 func TestSample(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -373,11 +373,11 @@ func TestSample(t *testing.T) {
 			sample string
 			views  int64
 		}{
-			{"1", 1}, // a page that was loaded a minute ago
+			{"1", 1}, // from a page that was loaded a minute ago
 			{"0.1", 10},
 			{"0.01", 100},
 			{"0.001", 100},
-			{"1e-300", 100}, // which no page was told
+			{"1e-300", 100}, // no page was given this sample
 			{"0", 1},
 			{"-1", 1},
 			{"2", 1},
@@ -396,7 +396,7 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// What counts nothing is no view either: it does not have fewer of the others reported.
+// A report that counts nothing does not count as a view either, so it does not make the sample of others smaller.
 func TestJunkIsNoView(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -432,7 +432,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// Anybody may send an error: one of many short addresses takes not much longer than any other.
+// Anybody may send an error, so a text of many short addresses must not take much longer than others.
 func TestCleanTakesLinearTime(t *testing.T) { //nolint:paralleltest // it measures
 	fastest := func(text string) time.Duration {
 		best := time.Hour
@@ -451,7 +451,7 @@ func TestCleanTakesLinearTime(t *testing.T) { //nolint:paralleltest // it measur
 	}
 }
 
-// Whatever an app says is stored without an address, and fits.
+// Any text is stored without addresses and at most as long as allowed.
 func FuzzClean(f *testing.F) {
 	for _, text := range []string{"x is not a function", "GET https://shop.example/me failed", "a@b.example\x00\n", "\xff\xfe", "x://", "@@"} {
 		f.Add(text)

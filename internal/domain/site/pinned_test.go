@@ -23,7 +23,7 @@ func (r rig) file(id int64, name, text string) {
 	}
 }
 
-// A placement is not pinned to a version that a save is removing, since too many newer ones were saved: it goes on as it is.
+// A placement cannot be pinned to a version that a save is just removing; it stays as it is.
 func TestPinnedDuringASave(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -39,7 +39,7 @@ func TestPinnedDuringASave(t *testing.T) {
 			return cmp.Or(err, errors.New("pinned to a version that is removed"))
 		})
 		r.plugins.Follow = func(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
-			start() // the version is removed, but not for others yet
+			start() // removed, but not yet for other transactions
 			return r.FollowApp(ctx, tx, c, id)
 		}
 		r.file(p.ID, "note.md", "the last")

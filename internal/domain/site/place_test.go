@@ -100,7 +100,7 @@ func TestPlacementFaults(t *testing.T) {
 	})
 }
 
-// Apps run in order of position, and those with the same one by id.
+// Apps run in the order of their positions, and by id if these are equal.
 func TestPositions(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
@@ -124,7 +124,7 @@ func TestPositions(t *testing.T) {
 		r.wants("removed", s, "app0@1{} app1@1{}")
 		r.change(r.caller, s, apps[0], PlacementDraft{Position: patch.Of(int64(maxPosition))})
 		last := r.place(r.caller, s, apps[2])
-		r.change(r.caller, s, apps[2], PlacementDraft{Position: patch.Of(last.Position)}) // what is read can be sent
+		r.change(r.caller, s, apps[2], PlacementDraft{Position: patch.Of(last.Position)}) // it can be sent back as it was read
 		r.wants("after the last there can be", s, "app1@1{} app0@1{} app2@1{}")
 		if got, err := r.Get(r.Context(), r.caller, s.ID); err != nil || got.AppsCount != 3 || got.Revision != 8 {
 			r.Errorf("%+v, %v", got, err)
@@ -132,7 +132,7 @@ func TestPositions(t *testing.T) {
 	})
 }
 
-// A site has at most 200 apps, and one that is full can be changed.
+// A site has at most 200 apps, and a full one can be changed.
 func TestFullSite(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
@@ -159,7 +159,7 @@ func TestFullSite(t *testing.T) {
 	})
 }
 
-// The values on one site are bounded.
+// The size of the values on one site is bounded.
 func TestConfigBytes(t *testing.T) {
 	each(t, func(r rig) {
 		const schema = `[{"key": "a", "type": "json"}, {"key": "b", "type": "json"}, {"key": "c", "type": "json"}]`
@@ -177,7 +177,7 @@ func TestConfigBytes(t *testing.T) {
 	})
 }
 
-// A placement can be switched off, whatever has become of its values.
+// A placement can be switched off even if its values are wrong by now.
 func TestOffWithUnfitValues(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "size", "type": "string", "site": true}]`)
@@ -194,7 +194,7 @@ func TestOffWithUnfitValues(t *testing.T) {
 	})
 }
 
-// A placement is sent back as it was read, though the app has changed so that none of it could be given now.
+// A placement can be sent back as it was read, even if the app has changed and would refuse these values now.
 func TestSentBackAfterTheSchemaChanged(t *testing.T) {
 	each(t, func(r rig) {
 		const fields = `[{"key": "text", "type": "string", "site": true}, {"key": "old", "type": "json"}, {"key": "size", "type": "string", "site": true}]`
@@ -226,7 +226,7 @@ func TestSentBackAfterTheSchemaChanged(t *testing.T) {
 	})
 }
 
-// A number is not its digits in a string, among choices neither.
+// A number is not equal to a string of its digits, not in choices either.
 func TestChoices(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "n", "type": "choice", "site": true, "choices": [1, "2", "\u0041", true, 3.0, 0]}]`)
@@ -249,11 +249,12 @@ func TestChoices(t *testing.T) {
 	})
 }
 
-// A value takes as long to check as it is long, however many choices there are: whoever checks it keeps others from writing.
+// Checking a value takes time proportional to its length, however many choices there are, because other writers wait
+// meanwhile.
 func TestManyChoices(t *testing.T) {
 	t.Parallel()
 	s := newSchema(`[{"key": "n", "type": "choice", "choices": [` + strings.Repeat(`"a",`, 50_000) + `"b"]}]`)
-	took := time.Hour // the fastest of some, on a machine that does other things
+	took := time.Hour // the fastest of several runs, because the machine may be busy
 	for range 5 {
 		began := time.Now()
 		for value, want := range map[string]string{`"b"`: "", `"` + strings.Repeat("x", 60_000) + `"`: "config.n choice"} {
@@ -268,7 +269,7 @@ func TestManyChoices(t *testing.T) {
 	}
 }
 
-// However large a schema is, what is said of wrong values is to be read, and what a page gets is bounded.
+// Even for a large schema, the faults of wrong values are readable and what a page gets is bounded.
 func TestLargeSchemas(t *testing.T) {
 	each(t, func(r rig) {
 		var many []string
@@ -304,7 +305,7 @@ func TestLargeSchemas(t *testing.T) {
 	})
 }
 
-// The paths on a site are bounded, as its pages get them: a letter of the input may be six percent codes there.
+// The paths on a site are bounded in the form that pages get, in which one character may take six percent codes.
 func TestManyPaths(t *testing.T) {
 	each(t, func(r rig) {
 		long := func(n int) patch.Field[[]string] {
@@ -340,13 +341,13 @@ func TestManyPaths(t *testing.T) {
 		r.change(r.caller, s, p, PlacementDraft{Paths: long(9)})
 		r.change(r.caller, s, q, PlacementDraft{Paths: long(3)})
 
-		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { // as before there was a bound
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { // as if placed before there was a bound
 			return db.Exec(ctx, tx, `UPDATE placements SET paths = $1`, list(long(20).Value))
 		})
 		if err != nil {
 			r.Fatal(err)
 		}
-		r.change(r.caller, s, p, PlacementDraft{Paths: long(20), Config: given("text", `"x"`)}) // what is read can be sent
+		r.change(r.caller, s, p, PlacementDraft{Paths: long(20), Config: given("text", `"x"`)}) // it can be sent back as it was read
 		r.change(r.caller, s, p, PlacementDraft{Paths: patch.Of([]string{})})
 	})
 }

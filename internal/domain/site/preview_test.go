@@ -31,13 +31,13 @@ func (r rig) preview(s Site, p plugin.Plugin, d PreviewDraft) string {
 	return u.Query().Get("foyer_preview")
 }
 
-// previews is what a page with a token runs, or what is wrong.
+// previews returns what a page with a token runs, or the fault.
 func (r rig) previews(s Site, token string) string {
 	r.Helper()
 	return r.previewsOn(s, token, "")
 }
 
-// previewsOn is what a page of an origin runs.
+// previewsOn returns what a page on an origin runs.
 func (r rig) previewsOn(s Site, token, origin string) string {
 	r.Helper()
 	content, err := r.PreviewManifest(r.Context(), s.Token, token, origin)
@@ -96,7 +96,7 @@ func TestPreview(t *testing.T) {
 	})
 }
 
-// A preview goes to a page of the site alone, or to its try page, which it opens.
+// A preview leads only to pages of its site, and to the try page, with the key of that.
 func TestPreviewPages(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
@@ -150,7 +150,7 @@ func TestPreviewPages(t *testing.T) {
 	})
 }
 
-// A site has a bounded number of previews at a time, however many are asked for at once.
+// A site has a bounded number of previews at a time, even if many are requested at once.
 func TestManyPreviews(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
@@ -186,7 +186,7 @@ func TestManyPreviews(t *testing.T) {
 	})
 }
 
-// Each request asks again whether the preview may go on.
+// Each request checks again whether the preview is still allowed.
 func TestPreviewEnds(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
@@ -238,7 +238,7 @@ func TestPreviewEnds(t *testing.T) {
 	})
 }
 
-// A preview is over if it may not go on, not if nobody can say so: what fails is ours.
+// A preview has ended if it is not allowed any more, but not if that cannot be checked: a failure is an internal error.
 func TestPreviewWhileTheDatabaseFails(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
@@ -255,7 +255,7 @@ func TestPreviewWhileTheDatabaseFails(t *testing.T) {
 	})
 }
 
-// A preview is seen on the origins that the site has now, whatever they were when it was made, and on the try page.
+// A preview works on the site's current origins, whatever they were when it was made, and on the try page.
 func TestPreviewOrigins(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")

@@ -18,7 +18,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// meanwhile starts do, once, and returns when it waits for a lock that the caller has: on SQLite, for its turn.
+// meanwhile returns start, which starts do, once, and returns when do waits for a lock of the caller (on SQLite, for
+// its turn).
 func (r rig) meanwhile(do func() error) (start func(), end func()) {
 	done := make(chan error, 1)
 	start = sync.OnceFunc(func() {
@@ -33,7 +34,7 @@ func (r rig) meanwhile(do func() error) (start func(), end func()) {
 		}
 		for late := time.Now().Add(30 * time.Second); ; {
 			if n, err := waiting(); err != nil || n > 0 {
-				return // an error shows when the caller asks
+				return // the caller's next query shows an error
 			}
 			if time.Now().After(late) {
 				r.Error("nobody waits")
@@ -49,8 +50,8 @@ func (r rig) meanwhile(do func() error) (start func(), end func()) {
 	}
 }
 
-// What is counted of a site that is being deleted goes with it: writing it down does not fail, and what is counted of other
-// sites is written.
+// The counts of a site that is being deleted are deleted too: storing them does not fail, and the counts of other sites
+// are stored.
 func TestCountedDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {
 		gone, stays, p := r.site(r.caller, "gone"), r.site(r.caller, "stays"), r.app(r.caller, "app", "")
@@ -63,7 +64,7 @@ func TestCountedDuringADeletion(t *testing.T) {
 			if err := removeSite(ctx, tx, r.caller.Organization.ID, gone.ID); err != nil {
 				return err
 			}
-			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // it is deleted by then
+			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // it is deleted when this returns
 				return err
 			}
 			start()
@@ -79,7 +80,7 @@ func TestCountedDuringADeletion(t *testing.T) {
 	})
 }
 
-// Who places an app while it is upgraded gets the version that it has been upgraded to.
+// If an app is placed during its upgrade, the placement gets the new version.
 func TestPlacedDuringAnUpgrade(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -97,7 +98,8 @@ func TestPlacedDuringAnUpgrade(t *testing.T) {
 	})
 }
 
-// An app of another organization that is upgraded while a site's own is suspended does not come back.
+// If another organization upgrades an app while a site's own organization is suspended, the app does not come back on
+// the site.
 func TestUpgradedDuringASuspension(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.other, "app", "")
@@ -120,7 +122,7 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 	})
 }
 
-// A preview that is made while its site is deleted is one of a site that is not there.
+// A preview that is made while its site is deleted finds no site.
 func TestPreviewDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -132,7 +134,7 @@ func TestPreviewDuringADeletion(t *testing.T) {
 			return cmp.Or(err, errors.New("a preview of a site that is gone"))
 		})
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Changed(ctx, tx, `DELETE FROM sites WHERE id = $1`, s.ID) // it is done when that returns
+			_, err := db.Changed(ctx, tx, `DELETE FROM sites WHERE id = $1`, s.ID) // it is deleted when this returns
 			start()
 			return err
 		})
@@ -145,7 +147,7 @@ func TestPreviewDuringADeletion(t *testing.T) {
 
 var errNotAsRead = errors.New("it has changed")
 
-// reading is the context of a request that changes what it has read, if that is still so.
+// reading returns the context of a request with the precondition that the object is still as it was read.
 func (r rig) reading(read any) context.Context {
 	return precondition.With(r.Context(), func(object any) error {
 		if !reflect.DeepEqual(object, read) {
@@ -155,7 +157,7 @@ func (r rig) reading(read any) context.Context {
 	})
 }
 
-// Who places or previews an app on what has changed since they read it does nothing.
+// A caller who places or previews an app changes nothing if the object has changed since they read it.
 func TestIsAsItWasRead(t *testing.T) {
 	each(t, func(r rig) {
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
@@ -183,7 +185,7 @@ func TestIsAsItWasRead(t *testing.T) {
 	})
 }
 
-// Nor does who waits for another to place one there, also if pages get nothing of that.
+// The same is true if they wait for another caller to place an app there, even if pages do not get that app.
 func TestIsAsItWasReadAfterAWait(t *testing.T) {
 	each(t, func(r rig) {
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
@@ -198,7 +200,7 @@ func TestIsAsItWasReadAfterAWait(t *testing.T) {
 			}
 			return cmp.Or(err, errors.New("placed on the site as it no longer is"))
 		})
-		r.Shown = func([]byte, Site) []byte { // of a site that is locked
+		r.Shown = func([]byte, Site) []byte { // called while the site is locked
 			start()
 			return nil
 		}
@@ -209,8 +211,8 @@ func TestIsAsItWasReadAfterAWait(t *testing.T) {
 	})
 }
 
-// Who changes an app on a site of their own and on one of an organization that is erased, whose app the first site
-// has, waits for that; neither stops the other.
+// A change of an app waits for the erasure of an organization if they share sites: one with an app of that
+// organization, and one of that organization with the app. There is no deadlock.
 func TestChangedDuringAnErasure(t *testing.T) {
 	each(t, func(r rig) {
 		theirs, own := r.site(r.other, "theirs"), r.site(r.caller, "own")
@@ -225,7 +227,7 @@ func TestChangedDuringAnErasure(t *testing.T) {
 			_, err := r.plugins.Disable(r.Context(), r.other, p.ID, patch.Of("It is wrong."))
 			return err
 		})
-		r.Shown = func([]byte, Site) []byte { // of a site that is locked
+		r.Shown = func([]byte, Site) []byte { // called while the site is locked
 			start()
 			return nil
 		}

@@ -76,7 +76,7 @@ func (r rig) owner(name string) access.Caller {
 	return c
 }
 
-// suspend makes an organization one that may do so much.
+// suspend sets the access level of an organization.
 func (r rig) suspend(c access.Caller, to access.AppAccess) {
 	r.Helper()
 	if _, err := r.orgs.Set(r.Context(), access.Caller{}, c.Organization.ID, org.Settings{AppAccess: &to}); err != nil {
@@ -95,7 +95,7 @@ func (r rig) app(c access.Caller, name, schema string) plugin.Plugin {
 	return p
 }
 
-// save makes a version of an app, whose bundle exports a text.
+// save makes a version of an app whose bundle exports a text.
 func (r rig) save(c access.Caller, id int64, text string) {
 	r.Helper()
 	edit := plugin.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const text = " + fmt.Sprintf("%q", text))}
@@ -120,7 +120,7 @@ func (r rig) site(c access.Caller, name string) Site {
 	return s
 }
 
-// given is a config, as pairs of a key and JSON.
+// given returns a config of pairs, each a key and JSON.
 func given(pairs ...string) patch.Field[[]Value] {
 	all := []Value{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -151,10 +151,10 @@ func (r rig) change(c access.Caller, s Site, p plugin.Plugin, d PlacementDraft) 
 	return placed
 }
 
-// manifest is the revision of a site's manifest, and its apps as NAME@VERSION{CONFIG}.
+// manifest returns the revision of a site's manifest, and its apps as NAME@VERSION{CONFIG}.
 func (r rig) manifest(s Site) (revision int64, apps string) {
 	r.Helper()
-	r.Manifests.invalidate() // what another part of this server changed counts within a second
+	r.Manifests.invalidate() // other parts of this server make changes visible within a second
 	content, err := r.Manifest(r.Context(), s.Token)
 	if err != nil {
 		r.Fatal(err)
@@ -183,7 +183,7 @@ func (r rig) read(content *Content) (revision int64, apps string) {
 	return m.Revision, strings.Join(all, " ")
 }
 
-// wants compares what a site runs.
+// wants compares what a site runs with what is wanted.
 func (r rig) wants(what string, s Site, want string) {
 	r.Helper()
 	if _, got := r.manifest(s); got != want {
@@ -191,7 +191,7 @@ func (r rig) wants(what string, s Site, want string) {
 	}
 }
 
-// held compares why a placement does not run what was wanted.
+// held checks the version that a placement runs and the reason why it is held.
 func (r rig) held(what string, s Site, p plugin.Plugin, running int64, part string) {
 	r.Helper()
 	placed, err := r.App(r.Context(), r.callerOf(s), s.ID, p.ID)
@@ -219,7 +219,7 @@ func (r rig) history(s Site) []Revision {
 	return found.Items
 }
 
-// blames is the fields and kinds of faults.
+// blames returns the fields and kinds of faults.
 func blames(err error) string {
 	if err == nil {
 		return ""

@@ -16,12 +16,12 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// takes is a config_schema whose default takes so many KiB of the room of a site.
+// takes returns a config_schema with a default that takes so many KiB of a site's room.
 func takes(kib int) string {
 	return `[{"key": "text", "site": true, "default": "` + strings.Repeat("x", kib<<10) + `"}]`
 }
 
-// What waits for room goes on in the transaction that makes it, in the order of the placements, once.
+// Placements that wait for room resume in the transaction that frees it, in their order, and only once.
 func TestRoomComes(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
@@ -57,7 +57,7 @@ func TestRoomComes(t *testing.T) {
 	})
 }
 
-// Room comes when an app is taken off, switched off, deleted, or given smaller values.
+// Room is freed when an app is removed, switched off or deleted, or gets smaller values.
 func TestWaysToMakeRoom(t *testing.T) {
 	each(t, func(r rig) {
 		for name, free := range map[string]func(s Site, p plugin.Plugin) error{
@@ -92,7 +92,7 @@ func TestWaysToMakeRoom(t *testing.T) {
 	})
 }
 
-// Whatever is changed, the values fit, and nothing waits that could run.
+// After any change, the values fit, and no placement waits that could run.
 func TestNobodyStarves(t *testing.T) {
 	each(t, func(r rig) {
 		random := rand.New(rand.NewPCG(7, 7))
@@ -124,7 +124,7 @@ func TestNobodyStarves(t *testing.T) {
 	})
 }
 
-// anything does something to an app or its placement.
+// anything makes a random change to an app or its placement.
 func (r rig) anything(random *rand.Rand, s Site, p plugin.Plugin) (what string, err error) {
 	switch random.IntN(20) {
 	case 0:
@@ -156,7 +156,7 @@ func (r rig) placements(s Site) []Placement {
 	return found.Items
 }
 
-// waiting is how many placements wait for something.
+// waiting returns how many placements are held.
 func (r rig) waiting(s Site) (n int) {
 	for _, p := range r.placements(s) {
 		if p.Held != "" {
@@ -191,8 +191,8 @@ func (r rig) checkRoom(s Site, what string) {
 	}
 }
 
-// An app may have more values on its sites than a server can hold: a page of them ends early, and a change of the
-// app holds nothing of a batch of sites after it, or there would be no room for what others ask for.
+// An app may have more values on its sites than a server can hold. A page of them ends early, and a change of the app
+// releases the memory of each batch of sites, so that there is room for other requests.
 func TestManyLargePlacements(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.app(r.caller, "large", "[]")
@@ -226,7 +226,7 @@ func TestManyLargePlacements(t *testing.T) {
 	})
 }
 
-// What a site has run is known without reading its manifests again: a report of a page holds nothing of them.
+// The versions that a site has run are known without its manifests: a page's report holds no memory for them.
 func TestReportsOfALargeSite(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", takes(240))
@@ -248,8 +248,8 @@ func TestReportsOfALargeSite(t *testing.T) {
 	})
 }
 
-// A site can be switched off however large the schemas of its apps are: none is read for that, and on again they are read
-// one by one.
+// A site can be switched off however large its apps' schemas are, because none is read. When it is switched on, they
+// are read one at a time.
 func TestSwitchLargeSchemas(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
@@ -278,7 +278,7 @@ func TestSwitchLargeSchemas(t *testing.T) {
 		r.wants("on again", s, before)
 		more := others.Begin(nil)
 		more.Of(r.other.UserID)
-		if err := more.Take(5 << 19); err != nil { // no schema has room
+		if err := more.Take(5 << 19); err != nil { // no room for any schema
 			r.Fatal(err)
 		}
 		if err := set(others, false); err != nil {

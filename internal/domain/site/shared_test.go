@@ -16,13 +16,13 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// withDefault is a config_schema with one field, which pages get.
+// withDefault returns a config_schema with one field, which pages get.
 func withDefault(key string) patch.Field[string] {
 	return patch.Of(fmt.Sprintf(`[{"key":%q,"site":true,"default":%[1]q}]`, key))
 }
 
-// Whose site has an app that is no longer shared sees nothing of what became of it since, nor of what it was before it was
-// shared; and no version that was never shared runs there when the app is shared again.
+// If an app on a site is no longer shared, the site's organization sees neither its later changes nor its state from
+// before it was shared. When it is shared again, a version that was never shared does not run there.
 func TestNoLongerShared(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", withDefault("ancient").Value)
@@ -68,7 +68,8 @@ func TestNoLongerShared(t *testing.T) {
 	})
 }
 
-// Nobody is told of a version of before an app was shared, nor why it was withdrawn: it is as if there were none.
+// A preview does not reveal versions from before an app was shared, nor why they were withdrawn: they seem not to
+// exist.
 func TestPreviewOfUnseenVersion(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", "")
@@ -86,7 +87,8 @@ func TestPreviewOfUnseenVersion(t *testing.T) {
 	})
 }
 
-// With the organization that has shared an app, its defaults go from the sites of others, and leave their room.
+// When an organization is erased, the defaults of its shared apps are removed from other organizations' sites, and
+// their room is freed.
 func TestSharedByErased(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", takes(200))
@@ -109,7 +111,7 @@ func TestSharedByErased(t *testing.T) {
 	})
 }
 
-// showsNothing looks for what an app is called, and for values that it has, in all that shows a site's only placement.
+// showsNothing looks for the name and values of an app in everything that shows a site's only placement.
 func (r rig) showsNothing(what string, s Site) {
 	r.Helper()
 	all, err := r.Apps(r.Context(), r.other, s.ID, page.First)

@@ -81,7 +81,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// Nothing of one organization's sites is reached by another.
+// An organization cannot access another one's sites.
 func TestSitesOfOthers(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -119,7 +119,7 @@ func TestSitesOfOthers(t *testing.T) {
 	})
 }
 
-// The activity says which app of a site was placed, changed or removed, also by a restore to the revision that there is.
+// The activity says which app of a site was placed, changed or removed, even for a restore to the current revision.
 func TestActivityNamesTheApp(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -128,7 +128,7 @@ func TestActivityNamesTheApp(t *testing.T) {
 			r.Fatal(err)
 		}
 		r.caller.KeyID = key.ID
-		off := PlacementDraft{AppID: patch.Of(p.ID), Enabled: patch.Of(false), Position: patch.Of(int64(0))} // no page gets it: no revision
+		off := PlacementDraft{AppID: patch.Of(p.ID), Enabled: patch.Of(false), Position: patch.Of(int64(0))} // no page gets it, so there is no new revision
 		place := func() {
 			r.Helper()
 			if _, err := r.Place(r.Context(), r.caller, s.ID, off); err != nil {
@@ -159,7 +159,8 @@ func TestActivityNamesTheApp(t *testing.T) {
 	})
 }
 
-// The activity says why a site, or an app on it, was switched off, if that was told. Nothing else keeps it.
+// The activity says why a site, or an app on it, was switched off, if a reason was given. Nothing else stores the
+// reason.
 func TestWhyItIsOff(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -167,7 +168,7 @@ func TestWhyItIsOff(t *testing.T) {
 		null, off := patch.Field[string]{Set: true, Null: true}, patch.Of(false)
 		for _, d := range []Draft{
 			{Enabled: off, Reason: patch.Of(" It hides the cart. ")},
-			{Enabled: off, Reason: patch.Of("It is sent again.")}, // which changes nothing
+			{Enabled: off, Reason: patch.Of("It is sent again.")}, // changes nothing
 			{Enabled: patch.Of(true), Reason: null},
 			{Enabled: off, Reason: null},
 			{Enabled: off, Reason: patch.Of("Too late."), Name: patch.Of("store")},
@@ -206,7 +207,7 @@ func TestWhyItIsOff(t *testing.T) {
 	})
 }
 
-// A reason tells why something is switched off, and nothing else.
+// A reason is accepted only for switching something off.
 func TestReasons(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")

@@ -16,8 +16,8 @@ import (
 
 var timed = flag.Bool("timed", false, "TestFollowThousandSites fails if the upgrade takes over 2 s")
 
-// An app on 1,000 sites is upgraded within 100 MB, and with a dozen statements for each batch of sites: in 2 s, where
-// nobody else is at work.
+// An app on 1,000 sites is upgraded within 100 MB, with a dozen statements for each batch of sites; on an idle machine,
+// within 2 s.
 //
 //nolint:paralleltest // what it allocates is counted for the whole process
 func TestFollowThousandSites(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Whoever makes hours of the minutes of a site that is being deleted waits for that; neither stops the other.
+// Adding up the minutes of a site waits for the site's deletion. There is no deadlock.
 func TestHoursDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
@@ -46,7 +46,7 @@ func TestHoursDuringADeletion(t *testing.T) {
 	})
 }
 
-// Of two servers that write errors of an app that has too many, neither stops the other.
+// Two servers that store errors of an app with too many do not deadlock.
 func TestTooManyErrorsOnTwoServers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, dbtest.Open(t, dbtest.Postgres(t))) // SQLite has one transaction at a time
