@@ -20,8 +20,7 @@ import (
 	"time"
 )
 
-// kinds are the browsers that the loader is tested in: how to start each, with a folder
-// for all that it keeps, at a url.
+// kinds are the browsers that the loader is tested in: each function starts one at a url, with a folder for its files.
 var kinds = map[string]func(folder, url string) (*exec.Cmd, error){
 	"chromium": chromium,
 	"firefox":  firefox,
@@ -65,14 +64,13 @@ func webkit(folder, url string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// browser is one tab of a real browser. It needs no driver: each page tells the test what
-// it has seen and asks for the next one.
+// browser is one tab of a real browser. It needs no driver: each page reports to the test and requests the next one.
 type browser struct {
 	kind    string
 	server  *httptest.Server
-	next    chan string // urls to go to
+	next    chan string // urls of the next pages
 	reports chan report
-	lost    bool // a page has not reported: what it shows is not known
+	lost    bool // a page has not reported, so it is unknown what the tab shows
 	mu      sync.Mutex
 	pages   map[string]page
 }
@@ -81,23 +79,23 @@ type browser struct {
 type page struct {
 	path    string // "": /
 	query   string // to begin with &
-	policy  string // Content-Security-Policy
+	policy  string // its Content-Security-Policy
 	before  string // script to run before the loader
-	element string // "": the site's
-	script  string // the body of an async function, of what the page does and returns
+	element string // "": that of the site
+	script  string // the body of an async function that acts on the page and returns a value
 	do      map[string]func()
 }
 
-// report is what a page has seen.
+// report is what a page reports.
 type report struct {
 	Value      any
-	Log        []string // what apps have put there
+	Log        []string // what apps have logged
 	Errors     []string
 	Violations []string // of the policy
 	Foyer      known
 }
 
-// known is what window.foyer says.
+// known is the content of window.foyer.
 type known struct {
 	Site     string
 	Revision int
@@ -119,7 +117,8 @@ func (k known) states() []string {
 	return all
 }
 
-// wait waits for done, at most until the test is over: a page that never gets there must not hold up the server's end.
+// wait waits for done, at most until the test ends: a page that never gets there must not keep the server from
+// stopping.
 func wait(t *testing.T, done <-chan struct{}) {
 	t.Helper()
 	select {
@@ -128,7 +127,7 @@ func wait(t *testing.T, done <-chan struct{}) {
 	}
 }
 
-// start starts a browser, of which a test then opens one page after another.
+// start starts a browser, in which a test then opens one page after another.
 func start(t *testing.T, kind string) *browser {
 	t.Helper()
 	b := &browser{kind: kind, next: make(chan string), reports: make(chan report, 1), pages: map[string]page{}}
@@ -153,7 +152,7 @@ func start(t *testing.T, kind string) *browser {
 		_ = cmd.Wait()
 		b.server.CloseClientConnections()
 		b.server.Close()
-		_ = os.RemoveAll(folder) // a child that dies late may still write there
+		_ = os.RemoveAll(folder) // a child that is still ending may write there
 	})
 	return b
 }
@@ -189,11 +188,11 @@ func (b *browser) open(t *testing.T, f *foyer, p page) report {
 	}
 }
 
-// patience is how long a browser has to start, or a page to report: on a busy machine, three
-// browsers at once take more than half a minute.
+// patience is how long a browser may take to start, or a page to report: on a busy machine, three browsers at once take
+// more than half a minute.
 const patience = 2 * time.Minute
 
-// add makes a page known, and returns its id.
+// add registers a page, and returns its id.
 func (b *browser) add(p page) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -208,7 +207,7 @@ func (b *browser) page(r *http.Request) page {
 	return b.pages[r.URL.Query().Get("page")]
 }
 
-// slowScript is an element that a page writes, and waits for: nothing after it is parsed until "slow" is done.
+// slowScript is a script element that blocks the parser until "slow" is done.
 func (b *browser) slowScript(t *testing.T) string {
 	t.Helper()
 	if b.kind == "webkit" {
@@ -217,7 +216,7 @@ func (b *browser) slowScript(t *testing.T) string {
 	return `<script nonce="once">document.write("<script src='/do?page=" + id + "&what=slow'><\/script>")</script>`
 }
 
-// ServeHTTP is the site's own server.
+// ServeHTTP serves the site's own pages.
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*") // for sandboxed pages
 	switch r.URL.Path {
@@ -250,9 +249,8 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// shell is a page: what it watches, the loader, and what it does. ahead moves its clock,
-// haste is how fast its time passes, slowly so that no app loses its place on a busy machine,
-// and waits is how many milliseconds were waited for.
+// shell is the HTML of a page: what it observes, the loader, and its script. ahead moves the clock; haste is the speed
+// of time, which is slow so that no app times out on a busy machine; waits lists the timeouts in milliseconds.
 const shell = `<!doctype html>
 <title>A page</title>
 <link rel="icon" href="/favicon.ico">

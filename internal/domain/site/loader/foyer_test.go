@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	sandboxtest.Main(m, map[string]sandbox.Task{bundle.TaskName: bundle.Work})
 }
 
-// foyer is a server with one site, as far as its pages see it.
+// foyer is a server with one site, with the routes that pages use.
 type foyer struct {
 	*httptest.Server
 	token string
@@ -36,11 +36,11 @@ type foyer struct {
 	previews map[string]string
 	bundles  map[string]http.HandlerFunc
 	wrong    []string        // manifests of other sites
-	requests []*http.Request // for manifests
+	requests []*http.Request // those for manifests
 	beacons  chan string
 }
 
-// app is an entry of a manifest, with what its bundle is.
+// app is an entry of a manifest.
 type app struct {
 	ID        int            `json:"id"`
 	Name      string         `json:"name"`
@@ -56,17 +56,17 @@ var sites atomic.Int64
 func newFoyer(t *testing.T) *foyer {
 	t.Helper()
 	f := &foyer{
-		token:    fmt.Sprintf("SITE%d", sites.Add(1)), // pages share what they store
+		token:    fmt.Sprintf("SITE%d", sites.Add(1)), // pages of one server share their storage
 		previews: map[string]string{}, bundles: map[string]http.HandlerFunc{}, beacons: make(chan string, 10),
 	}
 	f.Server = httptest.NewUnstartedServer(f)
-	f.Config.BaseContext = func(net.Listener) context.Context { return t.Context() } // ends what a test's answer waits for
+	f.Config.BaseContext = func(net.Listener) context.Context { return t.Context() } // releases answers that wait for the end of the test
 	f.Start()
 	t.Cleanup(f.stop)
 	return f
 }
 
-// stop ends the server. No browser connects once more between its connections' end and its own.
+// stop ends the server. It closes the listener before the connections, so that no browser connects again in between.
 func (f *foyer) stop() {
 	_ = f.Listener.Close()
 	f.CloseClientConnections()
@@ -88,7 +88,7 @@ func (f *foyer) app(id int, name, js string) app {
 	}
 }
 
-// compiled is an app with the bundle that is made of files.
+// compiled returns an app whose bundle is compiled from files.
 func (f *foyer) compiled(t *testing.T, id int, name string, files map[string]string) app {
 	t.Helper()
 	made, err := bundle.Compile(t.Context(), sandbox.New(1, 0, slog.New(slog.DiscardHandler)), "Acme", files)
@@ -100,7 +100,7 @@ func (f *foyer) compiled(t *testing.T, id int, name string, files map[string]str
 	return a
 }
 
-// logging is an app that says that it runs.
+// logging returns an app that logs its name when it runs.
 func (f *foyer) logging(id int, name string) app {
 	return f.app(id, name, `export function inject() { log.push("`+name+`") }`)
 }
@@ -117,7 +117,7 @@ func (f *foyer) serve(path string, bundle http.HandlerFunc) {
 	f.bundles[path] = bundle
 }
 
-// hold serves a bundle, which logs one, only when the answer is called.
+// hold delays a bundle, which logs "one", until release is called.
 func (f *foyer) hold(a app) (release func()) {
 	released := make(chan struct{})
 	f.serve(strings.TrimPrefix(a.URL, f.URL), func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +138,7 @@ func (f *foyer) document(revision int, apps ...app) string {
 	return string(body)
 }
 
-// publish makes a manifest what pages get from now on.
+// publish sets the manifest that pages get from now on.
 func (f *foyer) publish(revision int, apps ...app) {
 	f.answer(constant(f.document(revision, apps...)))
 }
@@ -212,10 +212,10 @@ func (f *foyer) serveManifest(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// batch is how many loaders of sites with wrong manifests come as one script.
+// batch is how many loaders of sites with wrong manifests one script has.
 const batch = 50
 
-// serveWrong serves the loaders and manifests of the sites that have wrong ones.
+// serveWrong serves the loaders and manifests of the sites with wrong manifests.
 func (f *foyer) serveWrong(w http.ResponseWriter, r *http.Request) bool {
 	var n int
 	var what string

@@ -8,9 +8,9 @@ import (
 
 var readable = strings.NewReplacer("%5E", "^", "%5e", "^", "%7C", "|", "%7c", "|")
 
-// Globs are a glob as location.pathname may have it, which the script compares: Chromium encodes ^ and |, Firefox and
-// WebKit ^ alone, older browsers neither. The percent codes are in capitals, as browsers write them, and in small letters,
-// as in the links that WordPress makes.
+// Globs returns the forms in which location.pathname may have a glob, for the script to compare: Chromium encodes ^ and
+// |, Firefox and WebKit only ^, older browsers neither. Percent codes have capital digits, as browsers write them, or
+// small ones, as in links made by WordPress.
 func Globs(glob string) []string {
 	glob = readable.Replace(glob)
 	var all []string
@@ -21,8 +21,8 @@ func Globs(glob string) []string {
 	return slices.Compact(all)
 }
 
-// encoded is a glob with the percent codes of what all browsers encode, and of some other characters, by their hexadecimal
-// digits.
+// encoded returns a glob with percent codes for the characters that all browsers encode and for those in also; digits
+// are the hexadecimal digits of the codes.
 func encoded(glob, also, digits string) string {
 	var b strings.Builder
 	for i := 0; i < len(glob); i++ {
@@ -39,7 +39,7 @@ func encoded(glob, also, digits string) string {
 	return b.String()
 }
 
-// code is the byte that a text begins with the percent code of, or begins with.
+// code returns the byte of the percent code that a text begins with, or else its first byte.
 func code(text string) (c byte, isCode bool) {
 	if text[0] == '%' && len(text) > len("FF") {
 		if value, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {

@@ -1,5 +1,4 @@
-// Package loader is the script that the pages of a site have: it runs the apps that the
-// site's manifest names.
+// Package loader has the script for the pages of a site, which runs the apps in the site's manifest.
 package loader
 
 import (
@@ -13,15 +12,14 @@ import (
 //go:embed loader.js
 var compiled []byte
 
-// Script is the loader for the pages of a site. It finds its server at the base url and
-// its site by the token.
+// Script returns the loader for the pages of a site. It finds its server by the base url and its site by the token.
 func Script(base, token string) []byte {
 	js := bytes.Replace(compiled, []byte(`"{{base}}"`), literal(base), 1)
 	return bytes.Replace(js, []byte(`"{{site}}"`), literal(token), 1)
 }
 
-// literal writes a text as a literal of JavaScript, with no character that HTML knows.
+// literal returns a text as a JavaScript literal, without characters that have a meaning in HTML.
 func literal(text string) []byte {
-	quoted, _ := json.Marshal(text) // a text always can be
+	quoted, _ := json.Marshal(text) // a string can always be encoded
 	return quoted
 }

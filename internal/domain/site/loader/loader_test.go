@@ -46,7 +46,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// What the server writes into the script stays a text there, wherever the script lands.
+// A text that the server writes into the script stays a text, wherever the script is embedded.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	script := string(loader.Script(base, token))
@@ -55,7 +55,7 @@ func TestScript(t *testing.T) {
 	}
 	for _, evil := range []string{`"+alert(1)+"`, `\"+alert(1)//`, "</script><script>alert(1)</script>", "\u2028alert(1)", "{{site}}"} {
 		script := string(loader.Script("https://x.example/"+evil, evil))
-		var first string // literal
+		var first string // a literal
 		_, rest, _ := strings.Cut(script, "=>{const ")
 		_, rest, _ = strings.Cut(rest, "=")
 		if err := json.NewDecoder(strings.NewReader(rest)).Decode(&first); err != nil || first != "https://x.example/"+evil {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInBrowsers runs all pages in Chromium, and with FOYER_ALL_BROWSERS also in Firefox
-// and WebKit, each started once.
+// TestInBrowsers runs all page tests in Chromium and, with FOYER_ALL_BROWSERS, in Firefox and WebKit. It starts each
+// browser once.
 func TestInBrowsers(t *testing.T) { //nolint:tparallel // a browser opens one page after another
 	t.Parallel()
 	for kind := range kinds {
@@ -91,7 +91,7 @@ var tests = []struct {
 	{"NoBeacon", testNoBeacon},
 }
 
-// strict is a policy that lets nothing run but what has the nonce, and what that loads.
+// strict is a policy that runs only scripts with the nonce, and what they load.
 func strict(f *foyer, more string) string {
 	return "default-src 'none'; img-src 'self'; script-src 'nonce-once' 'strict-dynamic'; connect-src 'self' " + f.URL + "; " + more
 }
@@ -103,14 +103,14 @@ func want(t *testing.T, what string, want, got any) {
 	}
 }
 
-// clean checks that nothing has reached the page that was not its own.
+// clean checks that the page has seen no errors and no violations of its policy.
 func clean(t *testing.T, got report) {
 	t.Helper()
 	want(t, "errors", []string{}, got.Errors)
 	want(t, "violations", []string{}, got.Violations)
 }
 
-// Each page asks whether its manifest still holds, without cookies.
+// Each page asks whether its stored manifest is current, and sends no cookies.
 func testManifest(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(7, f.logging(1, "one"))
@@ -146,8 +146,8 @@ func testServerStopped(t *testing.T, b *browser) {
 	}
 }
 
-// A page waits for its manifest, for a bundle whose turn it is, for that bundle to come at all, and for what inject
-// returns. What happens then, other tests see sooner.
+// The page waits for its manifest, for a bundle whose turn it is, for that bundle to arrive at all, and for inject to
+// return. The tests for what happens after these timeouts run with faster clocks.
 func testWaits(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -155,7 +155,7 @@ func testWaits(t *testing.T, b *browser) {
 	want(t, "milliseconds", any("3000,1000,10000,10000"), got.Value)
 }
 
-// A manifest that takes longer than 3 seconds is not waited for.
+// The page waits at most 3 seconds for its manifest.
 func testNoAnswer(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -166,8 +166,7 @@ func testNoAnswer(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// What a proxy answers while the server is down is no manifest; the kept one is used for
-// 7 days.
+// A proxy's answer while the server is down is not a manifest. The stored one is used for 7 days.
 func testOutage(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -184,7 +183,7 @@ func testOutage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Of two servers one may be a moment behind; a restored backup is behind for good.
+// One of two servers may be a moment behind; a restored backup stays behind.
 func testLowerRevision(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one, two := f.logging(1, "one"), f.logging(2, "two")
@@ -234,7 +233,7 @@ func testWrongManifests(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Other scripts of the page can write what they like where the manifest is kept.
+// Other scripts of the page can write anything where the manifest is stored.
 func testWrongStorage(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	for _, text := range []string{"", "null", "{", "7", `{"at":1}`, `{"at":"x","manifest":{}}`, `{"at":"x","manifest":` + f.document(9, f.logging(2, "kept")) + `}`} {
@@ -249,7 +248,7 @@ func testWrongStorage(t *testing.T, b *browser) {
 	}
 }
 
-// Where a list has no room, no older one is used in its place while the server is down.
+// If a manifest does not fit into storage, no older one is used in its place while the server is down.
 func testFullStorage(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one, two := f.logging(1, "one"), f.logging(2, "two")
@@ -268,7 +267,7 @@ func testFullStorage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// What Prototype.js 1.6 puts in the place of what browsers have, or what JSON.stringify calls.
+// prototypeJS replaces what Prototype.js 1.6 replaces: built-in functions of browsers, and what JSON.stringify calls.
 const prototypeJS = `
 	for (const name of ["every", "some", "map", "filter", "find"]) {
 		const own = Array.prototype[name]
@@ -303,7 +302,7 @@ func testPrototypeJS(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// In a sandbox there is no storage, and reading the property itself throws.
+// In a sandbox there is no storage, and even reading the property throws.
 func testSandbox(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export function inject() {

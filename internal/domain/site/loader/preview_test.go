@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A preview is seen in one tab alone, until it ends there.
+// A preview shows in one tab only, until it is ended there.
 func testPreview(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one, tried := f.logging(1, "one"), f.app(2, "tried", `export function inject() { log.push("tried at " + location.search + location.hash) }`)
@@ -49,7 +49,7 @@ func testPreview(t *testing.T, b *browser) {
 	want(t, "bar after the end", any(""), got.Value)
 	clean(t, got)
 	b.open(t, f, page{element: " "}) // leaves the page
-	for range 2 {                    // of the other tab, and after the end
+	for range 2 {                    // from the other tab, and from after the end
 		if told, body := f.beacon(t); len(told.Apps) != 1 {
 			t.Errorf("beacon: %s", body)
 		}
@@ -57,8 +57,8 @@ func testPreview(t *testing.T, b *browser) {
 	want(t, "beacons of previews", 0, len(f.beacons))
 }
 
-// A preview that cannot be asked for goes on when it can: nothing but foyer ends it, and no visitor's page
-// is taken for it meanwhile.
+// A preview that the server cannot deliver continues when it can. Only the server ends it, and no visitor's page is
+// shown in its place meanwhile.
 func testPreviewWhileDown(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
@@ -79,8 +79,8 @@ func testPreviewWhileDown(t *testing.T, b *browser) {
 	want(t, "states of the next page", []string{"one running", "tried running"}, got.Foyer.states())
 }
 
-// A preview that is over, or never was, is no preview; an app that only it had is stopped. What else it has run goes on until the
-// page is loaded again, and so does the bar.
+// A preview that has expired, or never existed, shows nothing, and an app that only it had is stopped. Its other apps
+// run until the page is loaded again, and the bar stays until then.
 func testPreviewEnds(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
@@ -105,7 +105,7 @@ func testPreviewEnds(t *testing.T, b *browser) {
 	want(t, "bar of the next page", any(""), got.Value)
 }
 
-// A preview that the page has put back into its address, as filters do that keep the query, ends all the same.
+// A preview that the page has put back into its address, as filters that keep the query do, also ends.
 func testPreviewPutBack(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -126,7 +126,7 @@ func testPreviewPutBack(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A preview of the second site on a page is seen, though the first one's loader takes it out of the address.
+// A preview of the second site on a page works, even though the first site's loader takes it out of the address.
 func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	f, g := newFoyer(t), newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -144,8 +144,8 @@ func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	}
 }
 
-// Each preview is taken out of the query, and out of the query that a router keeps in the fragment; what only looks like one,
-// or is the fragment itself, is none.
+// Each preview is taken out of the query, and out of the query that a router keeps in the fragment. Parameters with
+// similar names, and the fragment itself, are not previews.
 func testPreviewInTheAddress(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -198,7 +198,7 @@ func (f *foyer) beacon(t *testing.T) (b beacon, raw string) {
 	return b, body
 }
 
-// A page says once how its apps fare, and once more when it is left.
+// A page reports once how its apps run, and once more when it is left.
 func testBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(7,
@@ -234,7 +234,7 @@ func testBeacon(t *testing.T, b *browser) {
 		t.Fatalf("second beacon: %s", body)
 	}
 	want(t, "told error", "told", second.Errors[0].Message)
-	if b.kind == "webkit" { // which says of no event whose error it is
+	if b.kind == "webkit" { // it has no source in errors of events
 		want(t, "errors", 1, len(second.Errors))
 	} else if e := second.Errors[1]; e.Name != "TypeError" || e.Message != "after" || e.Line != 3 {
 		t.Errorf("error is %+v", e)
@@ -244,8 +244,8 @@ func testBeacon(t *testing.T, b *browser) {
 	}
 }
 
-// No beacon without apps, nor of a page that is none of the sample or is the try page, and none that is larger than 8 KB:
-// which apps are left out is a matter of chance.
+// No beacon is sent without apps, by a page outside the sample, or by the try page. No beacon is larger than 8 KB: apps
+// are left out at random.
 func testNoBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1)

@@ -43,7 +43,7 @@ func testPostHog(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A promise that rejects is a failure, and one that is open for too long, until it settles.
+// A promise that rejects is a failure; one that stays pending for too long is a failure until it settles.
 func testPromises(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1,
@@ -64,7 +64,7 @@ func testPromises(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// shownAgain is the page 20 seconds later, when somebody comes back to it.
+// shownAgain moves the page 20 seconds ahead and makes it visible again.
 const shownAgain = `ahead += 20e3; document.dispatchEvent(new Event("visibilitychange"));`
 
 func testCleanup(t *testing.T, b *browser) {
@@ -108,7 +108,7 @@ func testCleanup(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A page that the back button brings back as it was left does not run what is gone.
+// A page that the back button restores from the browser's cache stops apps that were removed meanwhile.
 func testBackButton(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
@@ -124,8 +124,8 @@ func testBackButton(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A page follows within 5 minutes, though the manifest that it gets may be 10 s old, and it does not ask
-// again where it has just asked.
+// A page follows changes within 5 minutes, even though its manifest may be 10 s old. It does not ask again right after
+// a request.
 func testEveryFiveMinutes(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
@@ -138,7 +138,7 @@ func testEveryFiveMinutes(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A page whose clock is set back follows no later.
+// If a page's clock is set back, it does not follow later.
 func testClockSetBack(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
@@ -151,8 +151,8 @@ func testClockSetBack(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Of an app that goes on in another version, a page keeps the one that it runs, unless that one is withdrawn, though a
-// cache between page and server has its bundle.
+// If an app gets another version, a page keeps the one that it runs, unless that one is withdrawn, even if a cache
+// between page and server has its bundle.
 func testWithdrawnVersion(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	const undone = `export const inject = ({ foyer }) => () => log.push(foyer.app + " undone")`
@@ -164,7 +164,7 @@ func testWithdrawnVersion(t *testing.T, b *browser) {
 		do: map[string]func(){"change": func() {
 			f.serve(strings.TrimPrefix(withdrawn.URL, f.URL), func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.RawQuery == "" {
-					writeBundle(w, "") // a cache still has what is kept for ever
+					writeBundle(w, "") // a cache still has it, since bundles are immutable
 					return
 				}
 				w.Header().Set("Cache-Control", "no-store")
@@ -180,7 +180,7 @@ func testWithdrawnVersion(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// An app that is stopped before its bundle has come does not start.
+// An app that is stopped before its bundle has loaded does not start.
 func testStoppedWhileLoading(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
@@ -200,8 +200,8 @@ func testStoppedWhileLoading(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// What is stopped before the page is parsed does not begin, though its bundle is there: one that runs by being
-// imported cannot be stopped later.
+// An app that is stopped before the page is parsed does not start, even if its bundle has loaded: an app that runs when
+// it is imported could not be stopped later.
 func testStoppedWhileParsing(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `log.push("one ran")`))
@@ -214,7 +214,7 @@ func testStoppedWhileParsing(t *testing.T, b *browser) {
 			await server("parsed")
 		})()`,
 		element: f.element() + b.slowScript(t),
-		script:  `if (document.readyState !== "complete") await new Promise((done) => addEventListener("load", done))`, // which a script that was put in before delays
+		script:  `if (document.readyState !== "complete") await new Promise((done) => addEventListener("load", done))`, // a script that was inserted before delays the event
 		do: map[string]func(){
 			"change": func() { f.publish(2) },
 			"slow":   func() { wait(t, parsing) },
@@ -226,7 +226,7 @@ func testStoppedWhileParsing(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// The stylesheets that an app imports come under a policy, and go with the app.
+// The stylesheets that an app imports work with a policy, and are removed with the app.
 func testStyles(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	sheet := func(css string) map[string]string {
@@ -254,7 +254,7 @@ func testOnceASite(t *testing.T, b *browser) {
 	f, g := newFoyer(t), newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
 	g.publish(2, g.logging(2, "two"))
-	elements := strings.ReplaceAll(f.element()+g.element()+f.element()+g.element(), "async ", "") // so that the first is first
+	elements := strings.ReplaceAll(f.element()+g.element()+f.element()+g.element(), "async ", "") // so that the first one runs first
 	got := b.open(t, f, page{element: elements, script: "await until(() => log.length > 1); await pause()"})
 	if len(got.Log) != 2 {
 		t.Errorf("ran %q, want each app once", got.Log)
@@ -271,7 +271,7 @@ func testOnceASite(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Elements and frames are properties of the window or the document, too, by their ids and names.
+// Elements and frames with an id or name are also properties of the window or the document.
 func testNamedElement(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = ({ posthog }) => { log.push(String(posthog.capture("seen"))) }`))
@@ -289,7 +289,7 @@ func testNamedElement(t *testing.T, b *browser) {
 	}
 }
 
-// Apps find the whole page, however early the loader is in it.
+// Apps see the whole page, however early the loader is in it.
 func testEarlyInThePage(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export function inject() { log.push(String(document.getElementById("last"))) }`))
@@ -299,7 +299,8 @@ func testEarlyInThePage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Apps find what the page's own deferred scripts and modules make, though the manifest comes while those are under way.
+// Apps see what the page's own deferred scripts and modules make, even if the manifest arrives while those are still
+// loading.
 func testAfterDeferredScripts(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "app"))
@@ -320,8 +321,7 @@ func testAfterDeferredScripts(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A page that a browser makes ahead of time asks for nothing until somebody goes there, which may be never. What it
-// stores before is lost.
+// A prerendered page requests nothing until somebody opens it, which may never happen. What it stores before is lost.
 func testPrerendered(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -339,7 +339,7 @@ func testPrerendered(t *testing.T, b *browser) {
 	want(t, "log of the next page", []string{"tried"}, b.open(t, f, page{script: "await ready"}).Log)
 }
 
-// prerender has a page of the site made ahead of time, where the browser does that, and goes there.
+// prerender lets the browser prerender a page of the site, if it can, and goes there.
 func (b *browser) prerender(t *testing.T, f *foyer, query string) report {
 	t.Helper()
 	made := make(chan struct{})
@@ -368,7 +368,7 @@ func (b *browser) prerender(t *testing.T, f *foyer, query string) report {
 		do: map[string]func(){"made": func() {
 			select {
 			case <-made:
-			case <-time.After(patience / 4): // no browser has to
+			case <-time.After(patience / 4): // no browser has to prerender
 			}
 		}},
 	})

@@ -13,7 +13,7 @@ func testSixApps(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(7,
 		f.logging(1, "one"), f.logging(2, "two"),
-		f.app(3, "three", `log.push("three")`), // without inject, it runs by being imported
+		f.app(3, "three", `log.push("three")`), // it has no inject, and runs when it is imported
 		f.app(4, "four", `export const inject = async () => { log.push("four") }`),
 		f.app(5, "five", `export function inject({ foyer }) {
 			const style = document.createElement("style")
@@ -30,7 +30,7 @@ func testSixApps(t *testing.T, b *browser) {
 	want(t, "states", []string{"one running", "two running", "three running", "four running", "five running", "six running"}, got.Foyer.states())
 }
 
-// The first bundle comes last, and still its app runs first.
+// If the first bundle arrives last, its app still runs first.
 func testOrder(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one, two, three := f.logging(1, "one"), f.logging(2, "two"), f.logging(3, "three")
@@ -55,14 +55,14 @@ func testOrder(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A bundle that is late gives up its place, and runs when it comes.
+// A late bundle loses its turn, and runs when it arrives.
 func testSlowBundle(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
 	release := f.hold(one)
 	f.publish(1, one, f.logging(2, "two"), f.logging(3, "three"))
 	got := b.open(t, f, page{
-		before: "haste = 0.2", // the others have come by then
+		before: "haste = 0.2", // enough time for the others to arrive
 		script: `await until(() => log.length === 2)
 			const before = foyer.apps.map((app) => app.state).join()
 			await server("release")
@@ -76,7 +76,7 @@ func testSlowBundle(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// The second for a bundle begins with the manifest, however long the page takes to be parsed.
+// The second that a bundle has begins with the manifest, however long the page takes to parse.
 func testSlowPage(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
@@ -102,7 +102,7 @@ func testSlowPage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A bundle that does not come in 10 seconds has failed, and does not run later.
+// A bundle that does not arrive in 10 seconds has failed, and does not run later.
 func testNoBundle(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
@@ -143,12 +143,13 @@ func testFailures(t *testing.T, b *browser) {
 	for i, text := range map[int]string{0: "by inject", 2: "The bundle is refused.", 4: "by the module", 6: "?", 7: "undefined"} {
 		want(t, got.Foyer.Apps[i].Name, text, got.Foyer.Apps[i].Error)
 	}
-	if len(got.Errors) != 2 || !strings.Contains(got.Errors[0], "by the module") { // modules' own, as of any script
+	if len(got.Errors) != 2 || !strings.Contains(got.Errors[0], "by the module") { // errors of modules, as of any script
 		t.Errorf("the page has seen %q", got.Errors)
 	}
 }
 
-// Browsers take a module that exports a function "then" for a promise, which may never settle: others run nevertheless.
+// Browsers treat a module that exports a function "then" as a promise, which may never settle. Other apps run
+// nevertheless.
 func testThenable(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "thenable", `export function then() { log.push("then") }`), f.logging(2, "last"))
@@ -158,7 +159,7 @@ func testThenable(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// What fails stops no other app, whatever the page has made of the console.
+// A failure stops no other app, whatever the page has done to the console.
 func testNoConsole(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "throws", `export function inject() { throw new RangeError("by inject") }`), f.logging(2, "last"))
@@ -169,8 +170,8 @@ func testNoConsole(t *testing.T, b *browser) {
 	}
 }
 
-// A bundle in which a byte has changed on its way never runs, not even its first line, nor one without a sum that
-// browsers understand. WebKit checks none but the script's.
+// A bundle with a changed byte never runs, not even its first line; nor does a bundle without a sum that browsers
+// understand. WebKit checks only the sum of the script element.
 func testChangedByte(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.app(1, "one", `log.push("1"); export function inject() { log.push("one") }`)
@@ -188,7 +189,7 @@ func testChangedByte(t *testing.T, b *browser) {
 		want(t, "script", any(one.Integrity+" anonymous"), got.Value)
 		clean(t, got)
 	}
-	unchecked := f.logging(2, "unchecked") // of a url that no page has had refused
+	unchecked := f.logging(2, "unchecked") // its url has not been refused on any page
 	for _, sum := range []string{"", "md5-x"} {
 		unchecked.Integrity = sum
 		f.publish(2, unchecked)
@@ -232,8 +233,8 @@ func testPaths(t *testing.T, b *browser) {
 	}
 }
 
-// A path is compared in time proportional to its length and that of the glob. One that called itself for each /** would take
-// minutes.
+// Matching a path takes time proportional to its length and that of the glob. A matcher that recursed at each /** would
+// take minutes.
 func testLongPaths(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	a := f.logging(1, "app")
@@ -248,7 +249,7 @@ func testLongPaths(t *testing.T, b *browser) {
 	}
 }
 
-// Browsers do not agree on what a path encodes, and links have it either way.
+// Browsers encode paths in different ways, and links use any of them.
 func testEncodedPaths(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	globs := []string{"/a^b", "/a%5Eb", "/a|b", "/a%7cb", "/^|", "/%5e%7C", "!/a^b", "!/a%7Cb"}
@@ -276,7 +277,7 @@ func testEncodedPaths(t *testing.T, b *browser) {
 	}
 }
 
-// apps0 is the first of apps, or what is to become it.
+// apps0 returns the first of apps, or the app that will be the first.
 func apps0(apps []app, first app) app {
 	if len(apps) > 0 {
 		return apps[0]

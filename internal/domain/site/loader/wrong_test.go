@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// wrongManifests makes manifests of sites WRONG0 to WRONGn: good ones in which something
-// is another value, or is not there, or is said by another server. The same seed
-// makes the same.
+// wrongManifests makes manifests for the sites WRONG0 to WRONGn: correct ones in which a value is replaced or removed,
+// or answers of other servers. The same seed makes the same manifests.
 func wrongManifests(f *foyer, seed uint64, n int) []string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	good := f.document(1, f.logging(1, "one"), f.logging(2, "two"))
@@ -24,7 +23,7 @@ func wrongManifests(f *foyer, seed uint64, n int) []string {
 		switch {
 		case i < len(whole):
 			all[i] = whole[i]
-		case i%10 == 0: // cut off
+		case i%10 == 0: // truncated
 			all[i] = strings.ReplaceAll(good, f.token, site)[:random.IntN(len(good))]
 		default:
 			var document any
@@ -39,7 +38,7 @@ func wrongManifests(f *foyer, seed uint64, n int) []string {
 	return all
 }
 
-// spoil replaces one value in a document, at random, or takes it out.
+// spoil replaces or removes one value in a document, at random.
 func spoil(random *rand.Rand, document any) any {
 	if random.IntN(6) == 0 {
 		return junk(random)
