@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A function that gets a transaction may run more than once: what it changes of what is around it, it sets before it reads
-// that, or the second run begins with what the first has left, such as a caller who was refused.
+// A function with a transaction may run more than once. It must set variables of the surrounding function before it
+// reads them, or a second run would start with what the first has left, such as a caller who was refused.
 func TestTransactionsBeginAnew(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t) {
@@ -41,14 +41,14 @@ func hasTx(fn *ast.FuncLit) bool {
 	})
 }
 
-// keptBetween lists what a function assigns to after it has read it, of what it does not declare.
+// keptBetween lists what a function assigns to after reading it and does not declare.
 func keptBetween(fn *ast.FuncLit) []ast.Expr {
 	var r run
 	ast.Inspect(fn, r.visit)
 	return r.kept
 }
 
-// run is what a function has done so far, in the order of its text. The paths are of variables and their fields.
+// run is what a function has done so far, in the order of its text. Paths name variables and their fields.
 type run struct {
 	own, read, set []string
 	kept           []ast.Expr
@@ -126,12 +126,12 @@ func (r *run) sets(e ast.Expr) {
 	r.set = append(r.set, path)
 }
 
-// covers reports whether a path is one of some, or is below one.
+// covers reports whether a path is in all, or below one of them.
 func covers(all []string, path string) bool {
 	return slices.ContainsFunc(all, func(p string) bool { return strings.HasPrefix(path+".", p+".") })
 }
 
-// pathOf is how a variable or a field of it is written, such as d.KeyID; "": it is neither.
+// pathOf returns a variable or a field of it as it is written, such as d.KeyID; "": it is neither.
 func pathOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

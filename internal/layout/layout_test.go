@@ -1,5 +1,5 @@
-// Package layout holds the rules of who may import whom and how long a file may
-// be. It has tests alone.
+// Package layout has the rules about which packages may import which, and about how long a file may be. It contains
+// only tests.
 package layout
 
 import (
@@ -19,8 +19,8 @@ import (
 
 const module = "foyer/"
 
-// rules says for each folder below internal which others its packages may import; those
-// of one folder may import each other unless alone is set.
+// rules lists, for each folder below internal, the folders that its packages may import. Packages of one folder may
+// import each other unless alone is set.
 var rules = map[string]struct {
 	may   []string
 	alone bool
@@ -35,12 +35,12 @@ var rules = map[string]struct {
 	"layout": {},
 }
 
-// libraries lists the packages of others that few of ours may import.
+// libraries lists, for some libraries, which of our packages may import them.
 var libraries = map[string][]string{
 	"database/sql":          {"infra/db"},
 	"github.com/jackc/pgx":  {"infra/db"},
 	"modernc.org/sqlite":    {"infra/db"},
-	"github.com/go-json-":   {"infra/upstream", "face/wire"}, // strict: what comes from outside
+	"github.com/go-json-":   {"infra/upstream", "face/wire"}, // strict, for untrusted input
 	"github.com/alecthomas": {"cli"},
 	"github.com/evanw":      {"infra/bundle"},
 	"github.com/go-git":     {"infra/upstream"},
@@ -99,7 +99,7 @@ func TestImports(t *testing.T) {
 // within reports whether a package is a folder or below it.
 func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
 
-// Apps with their sites, and people, do not know each other.
+// The packages for apps and sites, and those for people, do not import each other.
 func TestAppsAndPeople(t *testing.T) {
 	t.Parallel()
 	apps := []string{"domain/plugin", "domain/site"}
@@ -120,7 +120,7 @@ func TestAppsAndPeople(t *testing.T) {
 	}
 }
 
-// What is in base knows nothing but Go's own packages.
+// Packages in base import only the standard library and each other.
 func TestBaseHasNoDependencies(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t) {
@@ -136,7 +136,7 @@ func TestBaseHasNoDependencies(t *testing.T) {
 	}
 }
 
-// The client is for programs that have nothing of foyer but its address.
+// The client is for programs that have only foyer's address.
 func TestClientStandsAlone(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t) {
@@ -151,7 +151,7 @@ func TestClientStandsAlone(t *testing.T) {
 	}
 }
 
-// The program is the command line, or a child in the sandbox.
+// The program is either the command line or a child in the sandbox.
 func TestMainIsSmall(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t) {
@@ -167,8 +167,8 @@ func TestMainIsSmall(t *testing.T) {
 	}
 }
 
-// The program contains no YAML parser: what it serves of its OpenAPI document was made
-// before (ADR 3).
+// The program contains no YAML parser: the parts of the OpenAPI document that it serves are generated beforehand (ADR
+// 3).
 func TestProgramReadsNoYAML(t *testing.T) {
 	t.Parallel()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/foyer")
@@ -184,7 +184,7 @@ func TestProgramReadsNoYAML(t *testing.T) {
 	}
 }
 
-// A database makes letters small as its locale has them (ADR 1).
+// Queries change no letter case, because databases do that by their locale (ADR 1).
 func TestQueriesLeaveCaseAlone(t *testing.T) {
 	t.Parallel()
 	inCase := regexp.MustCompile(`(?i)\b(lower|upper)\(`)
@@ -217,7 +217,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// large are the packages that may have more lines than others: docs/architecture.md says why.
+// large lists the packages that may have more lines than others; docs/architecture.md says why.
 var large = []string{
 	"client",
 	"internal/domain/access", "internal/domain/activity", "internal/domain/event", "internal/domain/invite",
@@ -247,7 +247,7 @@ func TestPackagesAreSmall(t *testing.T) {
 	}
 }
 
-// root is the repository, seen from here.
+// root is the repository, relative to this package.
 const root = "../.."
 
 func files(t *testing.T) []file {
@@ -295,8 +295,8 @@ func read(path string) (file, error) {
 	return f, nil
 }
 
-// packageOf is the package of a file below internal: its first two folders in the layers,
-// elsewhere its first. What lies deeper is a part of that package.
+// packageOf returns the package of a file below internal: its first two folders in the layers, or else its first one.
+// Deeper folders are parts of that package.
 func packageOf(path string) string {
 	parts := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
 	if len(parts) > 1 && slices.Contains([]string{"base", "infra", "domain", "face"}, parts[0]) {
