@@ -18,23 +18,23 @@ import (
 
 const (
 	maxWaiting        = 256 // callers that wait for a child process
-	maxInstalls       = 16  // installations at once, each with a pack on disk
-	maxInstallWaiting = 64  // more that wait for that
+	maxInstalls       = 16  // installs at once, each with a pack on disk
+	maxInstallWaiting = 64  // more that wait
 	maxDiffs          = 2   // comparisons at once, each with all files of two versions in memory
-	maxDiffWaiting    = 64  // more that wait for that
-	maxSaveWaiting    = 64  // of the source of one app, while another is under way
+	maxDiffWaiting    = 64  // more that wait
+	maxSaveWaiting    = 64  // saves of one app's source that wait, while one is under way
 )
 
-// Tasks is the work that is done in child processes of this program.
+// Tasks are the tasks that child processes of this program do.
 func Tasks() map[string]sandbox.Task {
 	return map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
 }
 
-// Apps puts together what apps need; without a secret, all except upstreams with
-// credentials. Its children are this program again, whose main must know Tasks.
+// Apps returns the service for apps; without a secret, it cannot use upstreams with credentials. Its children are
+// processes of this program, whose main must know Tasks.
 func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) plugin.Service {
 	client := egress.New(cfg.UpstreamAllow)
-	children := sandbox.New(max(2, runtime.GOMAXPROCS(0)), maxWaiting, log) // with one, an organization could have all
+	children := sandbox.New(max(2, runtime.GOMAXPROCS(0)), maxWaiting, log) // at least 2, so that one organization cannot take all
 	return plugin.Service{
 		DB: d, Children: children, Box: seal.Box{Secret: secret, Purpose: "foyer upstream credentials v1"},
 		Upstream: upstream.New(client, children, d.Now),

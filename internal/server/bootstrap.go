@@ -15,11 +15,10 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// firstOrganization is what the first start calls the organization unless told otherwise.
+// firstOrganization is the default name of the organization that the first start makes.
 const firstOrganization = "My organization"
 
-// bootstrap makes an organization, its owner and a key on an empty database, and
-// shows them once.
+// bootstrap makes an organization, its owner and a key in an empty database, and shows them once.
 func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
 	if exists, err := org.Any(ctx, d.DB); err != nil || exists {
@@ -34,7 +33,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		keySetting = "KEY_FILE"
 	}
 	email := cmp.Or(given.Email, org.NobodysEmail)
-	had, err := keys.Find(ctx, key) // of an earlier first start, after which all organizations were deleted
+	had, err := keys.Find(ctx, key) // by a user of an earlier first start, whose organizations were all deleted
 	if err != nil {
 		return err
 	}
@@ -63,8 +62,8 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	return s.welcome(made, owner, key, baseURL, tryURL)
 }
 
-// firstKey is the key that was given, or a new one. The file of one may be gone where there were
-// organizations before.
+// firstKey returns the given key, or a new one. The file of a given key may be missing if there were organizations
+// before.
 func (s Server) firstKey(ctx context.Context, d *Domain) (key string, given bool, err error) {
 	key, err = s.Config.Bootstrap.GivenKey()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +76,7 @@ func (s Server) firstKey(ctx context.Context, d *Domain) (key string, given bool
 	return cmp.Or(key, access.NewKey()), key != "", err
 }
 
-// insertFirstKey stores a user's key, unless they have it. Nobody has it if hadBy is 0.
+// insertFirstKey stores a user's key, unless they have it already. hadBy is the user who has it; 0: nobody.
 func insertFirstKey(ctx context.Context, tx *db.Tx, keys *access.Keys, userID int64, key string, hadBy int64) error {
 	switch hadBy {
 	case userID:
@@ -89,13 +88,13 @@ func insertFirstKey(ctx context.Context, tx *db.Tx, keys *access.Keys, userID in
 	return fault.New(fault.Invalid, "This is the key of another user: give a new one, from `foyer key generate`.")
 }
 
-// demo makes a site to look at, and returns the address of its try page; "": there is none.
+// demo makes a demo site, and returns the address of its try page; "": there is none.
 func (s Server) demo(ctx context.Context, d *Domain, made org.Organization, owner org.Membership) string {
 	if !s.Config.Demo || s.Config.Bootstrap != (config.Bootstrap{}) {
 		return ""
 	}
 	tryURL, err := makeDemo(ctx, d, made, owner)
-	if err != nil { // foyer does without
+	if err != nil { // foyer works without it
 		s.Log.WarnContext(ctx, "the site to look at was not made", "error", err.Error())
 	}
 	return tryURL
@@ -109,7 +108,7 @@ func bootstrapFault(setting string, err error) error {
 	return config.Wrong(fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail))
 }
 
-// welcome shows no key that was given, "": whoever gave it has it.
+// welcome shows what was made. key is "" if it was given: it is not shown then.
 func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL, tryURL string) error {
 	shown, inCommand := key+"   (shown only now: keep it)", key
 	switch given := s.Config.Bootstrap; {
@@ -145,8 +144,8 @@ In a browser, sign in with the key at %s/console%s
 	return nil
 }
 
-// unnamed says how to set what the first start was not told; "" if it was told. The console asks
-// an owner without an address alone, for the organization's name, too.
+// unnamed says how to set what the first start was not given; "" if nothing is missing. Only an owner without an
+// address is asked by the console, for the organization's name too.
 func (s Server) unnamed() string {
 	const email, name = "FOYER_BOOTSTRAP_EMAIL=you@example.com", "FOYER_BOOTSTRAP_ORGANIZATION_NAME='Acme'"
 	asks, lacking := "Invites name the owner and the organization: the console asks for both before the first invite,", email

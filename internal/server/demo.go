@@ -11,12 +11,12 @@ import (
 	"foyer/internal/domain/site"
 )
 
-// demoFiles are the source of the app that the first start makes.
+// demoFiles is the source of the app that the first start makes.
 //
 //go:embed demo
 var demoFiles embed.FS
 
-// makeDemo makes a site with an app, and returns the address of its try page.
+// makeDemo makes a site with an app, and returns the address of the site's try page.
 func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Membership) (string, error) {
 	c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
 	var edits []plugin.Edit

@@ -24,7 +24,7 @@ import (
 	"foyer/internal/infra/upstream/egress"
 )
 
-// Domain is all that faces call, on one open database.
+// Domain holds the services that the faces call, on one open database.
 type Domain struct {
 	Keys          *access.Keys
 	Organizations org.Service
@@ -35,11 +35,11 @@ type Domain struct {
 	Addresses     addresschange.Service
 	Events        event.Service
 	Jobs          *job.Queue
-	DB            *db.DB // for what no service does
+	DB            *db.DB // for queries that belong to no service
 }
 
-// Open opens the database that the settings name, and brings its schema up to date. It is for commands: they know what pages ask
-// only where the base url is set.
+// Open opens the database in the settings, and migrates it. It is for commands, which know the urls that pages request
+// only if the base url is set.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
 	d, secret, err := openDatabase(ctx, c, log, false)
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	return domain, nil
 }
 
-// openDatabase opens the database that the settings name, brings its schema up to date, and finds its secret.
+// openDatabase opens the database in the settings, migrates it, and finds its secret.
 func openDatabase(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (*db.DB, string, error) {
 	if err := checkNotLost(c); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
@@ -69,8 +69,8 @@ func openDatabase(ctx context.Context, c config.Config, log *slog.Logger, serves
 	return d, secret, nil
 }
 
-// checkNotLost refuses to begin anew where a secret says that there was a database: a disk
-// may not be mounted, or somebody has removed the file.
+// checkNotLost refuses to start with a new database if there is a secret of an old one: a disk may not be mounted, or
+// somebody has removed the file.
 func checkNotLost(c config.Config) error {
 	if !c.SQLite() || c.Secret != "" {
 		return nil
@@ -85,8 +85,8 @@ func checkNotLost(c config.Config) error {
 		"or restore a backup with `foyer admin restore`; to begin anew, remove the secret", c.SecretPath(), c.DatabasePath())
 }
 
-// ensureSecret finds the secret, or makes that of an empty database. Where it is lost, only
-// a server makes another, which says so; a command does without, as most can.
+// ensureSecret returns the secret. It makes one for an empty database. If the secret of a used database is lost, a
+// server makes another one and logs that; a command works without, as most can.
 func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger, serves bool) (string, error) {
 	secret, err := c.ServerSecret()
 	if err != nil || secret != "" || !c.SQLite() {
@@ -108,8 +108,7 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 	return secret, err
 }
 
-// newDomain needs no secret, since most commands do not: config.CheckServer refuses
-// a server without one.
+// newDomain accepts an empty secret, since most commands need none; config.CheckServer refuses a server without one.
 func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logger) (*Domain, error) {
 	links, err := invite.NewLinks(secret, baseURL)
 	if err != nil {
@@ -119,7 +118,7 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 	sites := site.Service{DB: d, Manifests: site.NewManifests(d), Box: seal.Box{Secret: secret, Purpose: "foyer try pages v1"}}
 	sites.Manifests.BaseURL = baseURL
 	apps.Shown, sites.Shown = api.AppendPlugin, api.AppendSite(sites)
-	apps.Follow = sites.FollowApp // last: it has a copy of sites
+	apps.Follow = sites.FollowApp // last, because it copies sites
 	keys, jobs := access.NewKeys(d), job.New(d)
 	keys.KeepAddresses = c.ActivityAddresses
 	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization, Shown: api.AppendMember}
@@ -141,8 +140,9 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 		Box: seal.Box{Secret: secret, Purpose: "foyer changes of addresses v1"},
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, orgs.LockUser, keys.EraseUser)
-	// Those who invite hold their membership, then the invite, and those who accept the invite: both wait for the organization, so
-	// memberships go first, then invites. Sites lock the apps, and apps the organization. Placements go with the sites.
+	// A transaction that invites locks the caller's membership and then the invite; one that accepts locks the invite;
+	// both then wait for the organization. So memberships are erased first, then invites. The eraser of sites locks the
+	// apps, and that of apps locks the organization. Placements are erased with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
 		orgs.EraseMembers, invites.EraseOrganization, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,
 		signIn.EraseOrganization)
@@ -160,7 +160,7 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 	}, nil
 }
 
-// API returns the API on the domain, without limits on requests.
+// API returns the API for the domain, without limits on requests.
 func (d *Domain) API(baseURL string, log *slog.Logger) *api.API {
 	return &api.API{
 		Log: log, Keys: d.Keys, BaseURL: baseURL,
@@ -169,18 +169,16 @@ func (d *Domain) API(baseURL string, log *slog.Logger) *api.API {
 	}
 }
 
-// Close waits for the transactions under way and closes the database.
+// Close waits for running transactions and closes the database.
 func (d *Domain) Close() error { return d.DB.Close() }
 
-// Backup copies the SQLite database that the settings name to a new file, while
-// servers go on using it.
+// Backup copies the SQLite database in the settings to a new file, while servers may be using it.
 func Backup(ctx context.Context, c config.Config, path string) error {
 	return backup.Make(ctx, c.Database, path)
 }
 
-// Restore puts a backup in the place of the SQLite database that the settings
-// name, which must not be in use. The error is fs.ErrExist if there is one already,
-// unless replace is set.
+// Restore replaces the SQLite database in the settings, which must not be in use, with a backup. The error is
+// fs.ErrExist if there is a database already, unless replace is set.
 func Restore(ctx context.Context, c config.Config, path string, replace bool) error {
 	return backup.Restore(ctx, path, c.Database, replace, func(ctx context.Context, tx *db.Tx) error {
 		if err := event.Hold(ctx, tx); err != nil {
@@ -190,8 +188,7 @@ func Restore(ctx context.Context, c config.Config, path string, replace bool) er
 	})
 }
 
-// Resume lets webhooks and mails go on that Restore has held, and returns how many of each there
-// were.
+// Resume resumes the webhooks and mails that Restore has held, and returns how many of each there were.
 func (d *Domain) Resume(ctx context.Context) (webhooks, mails int64, err error) {
 	err = d.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if webhooks, err = event.Resume(ctx, tx); err != nil {
@@ -203,7 +200,7 @@ func (d *Domain) Resume(ctx context.Context) (webhooks, mails int64, err error) 
 	return webhooks, mails, err
 }
 
-// Migrations names the migrations that the database has.
+// Migrations lists the migrations that the database has.
 func (d *Domain) Migrations(ctx context.Context) ([]string, error) {
 	return db.All(ctx, d.DB, db.Value[string], `SELECT name FROM migrations ORDER BY name`)
 }

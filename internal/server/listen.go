@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// socketMode lets the owner and the group of a unix socket connect: the proxy's user joins
-// the group.
+// socketMode lets the owner and the group of a unix socket connect; the proxy's user joins the group.
 const socketMode = 0o660
 
 // listen opens the address or the unix socket of FOYER_LISTEN. Closing the listener removes
@@ -33,8 +32,8 @@ func (s Server) listen(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// removeStale removes a socket on which nobody listens: a server that is killed leaves its
-// socket behind. Anything else is left to Listen, which says that the path is in use.
+// removeStale removes a socket on which no process listens: a killed server leaves its socket behind. It leaves any
+// other file, and Listen reports that the path is in use.
 func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() != fs.ModeSocket {

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// limitMemory has Go collect garbage in time for what a server should need when requests
-// hold as much as they may, and for the memory limit of the process's cgroup, which Go
-// does not look up itself, unless the environment names a limit. A tenth is left for memory
-// that is not Go's, such as SQLite's.
+// limitMemory sets Go's memory limit, unless the environment sets one: to what a server needs when requests hold as
+// much as they may, and at most to nine tenths of the limit of the process's cgroup, which Go does not look up. The
+// rest is for memory outside of Go, such as SQLite's.
 func limitMemory(inFlight int) {
 	if os.Getenv("GOMEMLIMIT") != "" { //nolint:forbidigo // a setting of Go, not of foyer
 		return
 	}
-	const alone = 100 << 20 // what it needs without them
+	const alone = 100 << 20 // what a server needs without requests
 	limit := int64(math.MaxInt64)
 	if inFlight > 0 {
 		limit = alone + int64(inFlight)/4*5
@@ -28,15 +27,14 @@ func limitMemory(inFlight int) {
 	debug.SetMemoryLimit(limit)
 }
 
-// unlimited is less than version 1 says without a limit: 2^63 minus a page.
+// unlimited is below the value that version 1 has without a limit, 2^63 minus a page.
 const unlimited = 1 << 62
 
-// memoryLimit returns the least number of bytes that the cgroups in a file (see
-// cgroups(7)) and those above them may take. A container sees its own at the root, under
-// a path that may be the host's: what is not there sets no limit.
+// memoryLimit returns the lowest limit, in bytes, of the cgroups in a file (see cgroups(7)) and of those above them. A
+// container sees its own cgroup at the root, but its path may be that on the host: a missing file sets no limit.
 func memoryLimit(self, root string) int64 {
 	limit := int64(math.MaxInt64)
-	text, _ := os.ReadFile(self) // a kernel without cgroups has none
+	text, _ := os.ReadFile(self) // it is missing if the kernel has no cgroups
 	for line := range strings.Lines(string(text)) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(fields) != 3 {
@@ -52,7 +50,7 @@ func memoryLimit(self, root string) int64 {
 	return limit
 }
 
-// leastUpward returns the least number in files called name from group up to root.
+// leastUpward returns the lowest number in the files with a name from group up to root.
 func leastUpward(root, group, name string) int64 {
 	least := int64(math.MaxInt64)
 	for {

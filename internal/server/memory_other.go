@@ -2,5 +2,5 @@
 
 package server
 
-// limitMemory does nothing where there are no cgroups.
+// limitMemory does nothing on systems without cgroups.
 func limitMemory(int) {}

@@ -26,7 +26,7 @@ import (
 	"foyer/internal/infra/sandbox"
 )
 
-// metrics is what foyer tells Prometheus.
+// metrics are the metrics for Prometheus.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
@@ -34,7 +34,7 @@ type metrics struct {
 	mails    *prometheus.CounterVec
 }
 
-// mailJobs are the kinds of jobs that hand over a mail.
+// mailJobs are the kinds of jobs that send a mail.
 var mailJobs = []string{invite.MailJob, signin.MailJob, addresschange.MailJob}
 
 func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, children *sandbox.Pool) *metrics {
@@ -55,7 +55,7 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 		}, []string{"result"}),
 	}
 	for _, result := range []invite.MailState{invite.Sent, invite.Deferred, invite.Failed} {
-		m.mails.WithLabelValues(string(result)) // 0 from the start
+		m.mails.WithLabelValues(string(result)) // to start from 0
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "foyer_build_info", Help: "Always 1; the label is the version that runs.", ConstLabels: prometheus.Labels{"version": version},
@@ -105,7 +105,7 @@ func (m *metrics) observe(r *http.Request, o api.Outcome) {
 	}
 }
 
-// method is a label: clients may make up methods, but labels must be few.
+// method is the label for a request's method: clients may make up methods, but there must be few labels.
 func method(r *http.Request) string {
 	if wire.Known(r.Method) {
 		return r.Method
@@ -117,10 +117,10 @@ func gauge(name, help string, value func() int) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 }
 
-// countTimeout keeps a hanging database from holding up all metrics.
+// countTimeout bounds how long a database that does not answer delays the metrics.
 const countTimeout = 2 * time.Second
 
-// asked is a gauge of which the database is asked.
+// asked returns a gauge whose value is read from the database.
 func asked(ctx context.Context, name, help string, value func(context.Context) (float64, error)) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 		ctx, cancel := context.WithTimeout(ctx, countTimeout)
@@ -135,7 +135,7 @@ func asked(ctx context.Context, name, help string, value func(context.Context) (
 
 func (m *metrics) mailed(result invite.MailState) { m.mails.WithLabelValues(string(result)).Inc() }
 
-// serveMetrics answers on a listener of its own, until ctx is done.
+// serveMetrics serves metrics on their own listener, until ctx is done.
 func (s Server) serveMetrics(ctx context.Context, m *metrics, background *sync.WaitGroup) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.MetricsListen)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s Server) serveMetrics(ctx context.Context, m *metrics, background *sync.W
 	return nil
 }
 
-// answer answers on a listener in the background, until ctx is done.
+// answer serves h on a listener in the background, until ctx is done.
 func (s Server) answer(ctx context.Context, ln net.Listener, h http.Handler, background *sync.WaitGroup) {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ErrorLog: s.netLog()}
 	background.Go(func() {

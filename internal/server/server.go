@@ -1,4 +1,4 @@
-// Package server puts the parts together and runs them until told to stop.
+// Package server wires the parts together and runs them until it is told to stop.
 package server
 
 import (
@@ -34,14 +34,14 @@ import (
 )
 
 const (
-	readTimeout    = time.Minute      // for a whole request: 10 MiB on a slow line
-	headerTimeout  = 10 * time.Second // for its head
-	writeTimeout   = 5 * time.Minute  // from the head of a request to the end of its answer
-	idleTimeout    = 2 * time.Minute  // between requests of a connection
+	readTimeout    = time.Minute      // for reading a whole request: 10 MiB on a slow line
+	headerTimeout  = 10 * time.Second // for its header
+	writeTimeout   = 5 * time.Minute  // from the header of a request to the end of its answer
+	idleTimeout    = 2 * time.Minute  // between requests on a connection
 	maxHeaderBytes = 64 << 10
-	grace          = 30 * time.Second // for requests in flight at the end
-	flushEvery     = 10 * time.Second // of what is noted only in memory
-	flushTime      = 8 * time.Second  // for that
+	grace          = 30 * time.Second // for requests in flight when the server stops
+	flushEvery     = 10 * time.Second // how often what is only in memory is stored
+	flushTime      = 8 * time.Second  // for storing it
 )
 
 // Server is foyer, ready to run.
@@ -49,15 +49,14 @@ type Server struct {
 	Config  config.Config
 	Version string // of this program
 	Log     *slog.Logger
-	Stdout  io.Writer // where the first start shows its key
+	Stdout  io.Writer // for the first start to show its key
 	Tracer  *trace.Tracer
-	// Leave is how long a server that is told to stop goes on with what comes, so that proxies hear
-	// of it before connections are closed.
+	// Leave is how long a server that is told to stop still accepts requests, so that proxies notice before connections
+	// are closed.
 	Leave time.Duration
 }
 
-// Run serves until ctx is done. It stops the listener first, then what requests
-// feed, and the database last.
+// Run serves until ctx is done. Then it stops the listener, the work that requests feed and the database, in this order.
 func (s Server) Run(ctx context.Context) (err error) {
 	limitMemory(s.Config.InFlightLimit)
 	for _, name := range s.Config.Unknown {
@@ -68,7 +67,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, d.Close()) }()
 		err = s.run(ctx, d, secret)
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // told to stop while it started
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // it was told to stop during its start
 		s.Log.InfoContext(ctx, "stopped", "reached", err.Error())
 		return nil
 	}
@@ -89,14 +88,14 @@ func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 		return err
 	}
 	d.Events.Tracer = s.Tracer
-	if s.Config.CatalogIsFile() { // an address may be down for a while; a wrong file stays wrong
+	if s.Config.CatalogIsFile() { // a url may be unavailable for a while, but a wrong file stays wrong
 		if err := d.Plugins.Catalog.Refresh(ctx); err != nil {
 			return config.Wrong(fmt.Errorf("FOYER_CATALOG: %w", err))
 		}
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
-	lateCtx, stopLate := context.WithCancel(context.WithoutCancel(ctx)) // done after the last request, with what requests feed
+	lateCtx, stopLate := context.WithCancel(context.WithoutCancel(ctx)) // for what requests feed: ends after the last request
 	defer stopLate()
 	m := newMetrics(lateCtx, s.Version, d.DB, d.Jobs, d.Plugins.Children)
 	if s.Config.MetricsListen != "" {
@@ -113,7 +112,7 @@ func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 	if s.Tracer != nil {
 		background.Go(func() { s.Tracer.Run(lateCtx, s.Log) })
 	}
-	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
+	workCtx, stopWork := context.WithCancel(ctx) // running jobs end while requests in flight do
 	defer stopWork()
 	if err := s.work(workCtx, d, m, &background); err != nil {
 		return err
@@ -127,18 +126,18 @@ func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 	return s.serve(ctx, ln, s.handler(ctx, d, baseURL, m))
 }
 
-// collectLess has Go wait with collecting garbage until there is four times as much as what is in
-// use, unless the environment says when: with the few megabytes that a server needs, a tenth of
-// the CPU time of a request went into it. limitMemory bounds what that takes.
+// collectLess lets garbage grow to four times the memory in use before Go collects it, unless the environment sets
+// that: because a server needs only a few megabytes, collecting took a tenth of a request's CPU time. limitMemory
+// bounds the garbage.
 func collectLess() {
 	if os.Getenv("GOGC") == "" { //nolint:forbidigo // a setting of Go, not of foyer
 		debug.SetGCPercent(garbage)
 	}
 }
 
-const garbage = 400 // of what is in use, in percent
+const garbage = 400 // in percent of the memory in use
 
-// provider is the identity provider by which people sign in; nil: none.
+// provider returns the identity provider for signing in; nil: none.
 func provider(c config.Config, now func() time.Time, baseURL string) *oidc.Provider {
 	if !c.SignsInBy(config.ByProvider) {
 		return nil
@@ -149,13 +148,12 @@ func provider(c config.Config, now func() time.Time, baseURL string) *oidc.Provi
 	}, now)
 }
 
-// maxClockAhead is how far apart clocks may be without a warning: a server takes a job
-// for 25 seconds at a time.
+// maxClockAhead is how far clocks may differ without a warning; a server leases a job for 25 seconds at a time.
 const maxClockAhead = 5 * time.Second
 
-// compareClocks warns when servers that share a database may not agree on what time it is.
+// compareClocks warns if the clocks of servers that share a database may differ.
 func (s Server) compareClocks(ctx context.Context, d *db.DB) {
-	if s.Config.SQLite() { // it has no clock of its own
+	if s.Config.SQLite() { // SQLite has no clock of its own
 		return
 	}
 	there, err := db.One(ctx, d, db.Value[time.Time], `SELECT clock_timestamp()`)
@@ -164,18 +162,18 @@ func (s Server) compareClocks(ctx context.Context, d *db.DB) {
 	}
 }
 
-// tellHeld warns while what a restore has held does not go on.
+// tellHeld warns while webhooks or mails are held since a restore.
 func (s Server) tellHeld(ctx context.Context, d *db.DB) {
 	webhooks, err := event.Held(ctx, d)
 	if err != nil {
-		return // whatever is wrong with the database is told elsewhere
+		return // problems with the database are reported elsewhere
 	}
 	if mails, err := job.Held(ctx, d); err == nil && webhooks+mails > 0 {
 		s.Log.WarnContext(ctx, "held since a backup was restored: foyer admin resume lets them go on", "webhooks", webhooks, "mails", mails)
 	}
 }
 
-// handler answers everything that is asked of the server.
+// handler returns the handler of all requests to the server.
 func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metrics) http.Handler {
 	a := d.API(baseURL, s.Log)
 	a.RateLimit, a.TrustedProxies, a.KeepAddresses = s.Config.RateLimit, s.Config.TrustedProxies, s.Config.ActivityAddresses
@@ -202,7 +200,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 	}), observe))
 }
 
-// pages adds what is served beside the API.
+// pages registers the routes beside the API.
 func (s Server) pages(ctx context.Context, to *wire.Mux, d *db.DB) {
 	for path, h := range map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
@@ -217,7 +215,7 @@ func (s Server) pages(ctx context.Context, to *wire.Mux, d *db.DB) {
 // readyTimeout is how long the database may take to answer.
 const readyTimeout = 5 * time.Second
 
-// readyz answers whether to send requests here: none once stopping is closed.
+// readyz reports whether proxies should send requests here: not after stopping is closed.
 func (s Server) readyz(stopping <-chan struct{}, d *db.DB) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -241,10 +239,10 @@ func status(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text+"\n") // fails if the client has gone
+	_, _ = io.WriteString(w, text+"\n") // fails if the client has disconnected
 }
 
-// closing has answers say that their connections will be closed, once running is done.
+// closing makes answers close their connections once running is done.
 func closing(running context.Context, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if running.Err() != nil {
@@ -254,7 +252,7 @@ func closing(running context.Context, h http.Handler) http.Handler {
 	})
 }
 
-// serve listens until shortly after ctx is done, then lets open requests finish.
+// serve accepts requests until shortly after ctx is done, then lets open ones finish.
 func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler: closing(ctx, h), ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
@@ -269,7 +267,7 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 		stopped <- srv.Shutdown(graceCtx)
 	})
 	defer forget()
-	// It ends what did not end in time, before the database closes.
+	// Close ends the requests that did not finish in time, before the database closes.
 	defer srv.Close()
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -283,8 +281,8 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 
 func (s Server) netLog() *log.Logger { return log.New(netLog{s.Log.Handler()}, "", 0) }
 
-// netLog takes the lines that net/http logs. Nearly all are about clients that break
-// off. That nobody can connect is our fault, and soon logged only once a second.
+// netLog receives the lines that net/http logs. Nearly all are about clients that disconnect. Failing to accept
+// connections is our fault, and net/http soon logs it only once a second.
 type netLog struct{ slog.Handler }
 
 func (l netLog) Write(line []byte) (int, error) {
@@ -295,11 +293,11 @@ func (l netLog) Write(line []byte) (int, error) {
 	return slog.NewLogLogger(l, level).Writer().Write(line)
 }
 
-// watchEvery is how soon a database whose file was removed is noticed without a request.
+// watchEvery is how soon a removed database file is noticed without requests.
 const watchEvery = time.Second
 
-// watch logs when the database's file is removed or replaced, once: nobody may be changing
-// anything, and it can be put back while this process still has it open.
+// watch logs once when the database's file is removed or replaced: there may be no request that notices, and the file
+// can be restored while this process still has it open.
 func (s Server) watch(ctx context.Context, d *db.DB) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -317,8 +315,8 @@ func (s Server) watch(ctx context.Context, d *db.DB) {
 	}
 }
 
-// flush writes now and then, and at the end, what requests only noted. What could not be
-// written stays noted.
+// flush periodically, and at the end, stores what requests have only noted in memory. What could not be stored stays in
+// memory.
 func (s Server) flush(ctx context.Context, notes ...func(context.Context) error) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -333,12 +331,12 @@ func (s Server) flush(ctx context.Context, notes ...func(context.Context) error)
 	}
 }
 
-// flushOnce has one time for all notes: a stop waits for them.
+// flushOnce has one timeout for all notes, because a stop waits for them.
 func (s Server) flushOnce(ctx context.Context, notes []func(context.Context) error) {
 	limited, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	for _, flush := range notes {
-		if err := flush(limited); err != nil && ctx.Err() == nil { // else it is tried at the end
+		if err := flush(limited); err != nil && ctx.Err() == nil { // otherwise the last flush tries again
 			s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
 		}
 	}

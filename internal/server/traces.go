@@ -10,13 +10,12 @@ import (
 	"foyer/internal/infra/trace"
 )
 
-// Tracer is what the OTEL_ variables ask for; nil: nothing.
+// Tracer returns the tracer that the OTEL_ variables configure; nil: none.
 func Tracer(version string) (*trace.Tracer, error) {
 	return trace.New(os.Getenv, version, time.Now) //nolint:forbidigo // the variables are OpenTelemetry's; spans say what time it is
 }
 
-// traced records a span for each request. What a request is called is known when it was answered,
-// which withSpan tells.
+// traced records a span for each request. withSpan sets its name after the answer, when the route is known.
 func traced(t *trace.Tracer, h http.Handler) http.Handler {
 	if t == nil {
 		return h
@@ -25,14 +24,14 @@ func traced(t *trace.Tracer, h http.Handler) http.Handler {
 		ctx, span := t.Continue(r.Context(), r.Header.Get("Traceparent"), "request", trace.Server)
 		defer span.End()
 		if parent := span.Parent(); parent != "" {
-			r.Header.Set("Traceparent", parent) // of a trace that begins here, too, the log names the id
+			r.Header.Set("Traceparent", parent) // so that the log has the id of a trace that starts here, too
 		}
 		h.ServeHTTP(w, r.WithContext(ctx))
 		span.Set("foyer.request_id", api.RequestID(w))
 	})
 }
 
-// withSpan notes what came of a request in its span: its route, not its path, which may hold a token.
+// withSpan records the outcome of a request in its span: its route, but not its path, which may contain a token.
 func withSpan(next func(*http.Request, api.Outcome)) func(*http.Request, api.Outcome) {
 	return func(r *http.Request, o api.Outcome) {
 		next(r, o)

@@ -23,13 +23,13 @@ const (
 	expireEvery = 30 * time.Second
 
 	updatesJob   = "check_updates"
-	updatesEvery = 5 * time.Minute // looks which are due
+	updatesEvery = 5 * time.Minute // how often due upstreams are looked for
 
 	failuresJob   = "signin_failures"
 	failuresEvery = time.Minute
 )
 
-// work does jobs until ctx is done.
+// work runs jobs until ctx is done.
 func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *sync.WaitGroup) error {
 	kinds := map[string]job.Kind{
 		tidyJob:     {Do: func(ctx context.Context, _ job.Job) error { return d.Tidy(ctx, s.Config.ActivityKeep) }, Every: tidyEvery},
@@ -57,7 +57,8 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 	return nil
 }
 
-// Tidy removes what is kept only for a time, activity unless its time is 0. What fails does not keep the rest from its turn.
+// Tidy removes rows that are kept only for a time; it keeps activity if keepActivity is 0. If one part fails, the
+// others still run.
 func (d *Domain) Tidy(ctx context.Context, keepActivity time.Duration) (failed error) {
 	for _, kept := range []struct {
 		name string
