@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/mail/mailtest"
 )
 
-// addressLinks waits for the nth mail, and returns the paths of the links in all, by address.
+// addressLinks waits for the nth mail, and returns the paths of the links in all mails, by address.
 func addressLinks(t *testing.T, mails *mailtest.Server, n int) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -30,7 +30,7 @@ func addressLinks(t *testing.T, mails *mailtest.Server, n int) map[string]string
 	return links
 }
 
-// A user changes their address by a link in a mail, and the old address undoes that.
+// A user changes their address by a link in a mail, and the old address can undo the change.
 func TestAddressChange(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -42,7 +42,7 @@ func TestAddressChange(t *testing.T) {
 		v.want(200, "on its way to ada@new.example", v.post("/console/profile", "do", "address", "email", "ada@new.example"))
 		links := addressLinks(t, mails, 2)
 		stranger := visit(t, s, "")
-		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs do that look through mails
+		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs that scan mails do
 			got := stranger.send(method, links["ada@new.example"], "")
 			if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("%s: %d %v", method, got.status, got.header)
@@ -53,7 +53,7 @@ func TestAddressChange(t *testing.T) {
 		}
 		wantSelf(t, s, "ada@x.example")
 		form := formNamed.FindStringSubmatch(stranger.get(links["ada@new.example"]).body)[1]
-		for range 2 { // as a double click sends it
+		for range 2 { // as a double click does
 			if got := stranger.post(links["ada@new.example"], "form", form); got.status != 200 || !strings.Contains(got.body, "Your address is now") || got.header.Get("Set-Cookie") != "" {
 				t.Errorf("%d %s", got.status, got.body)
 			}
@@ -89,7 +89,7 @@ func TestAddressChange(t *testing.T) {
 	})
 }
 
-// An invite to an address that a member gets could be accepted by nobody: it is withdrawn.
+// If a member changes to an address that has an invite, the invite is withdrawn, since nobody could accept it.
 func TestAddressChangeWithdrawsInvites(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -121,7 +121,7 @@ func wantSelf(t *testing.T, s *running, email string) {
 	}
 }
 
-// A link to nothing has a page that helps.
+// A link that is unknown leads to a page that helps.
 func TestNoChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})

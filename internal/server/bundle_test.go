@@ -28,7 +28,7 @@ func (s *running) withSite(t *testing.T, text string) client.AppSource {
 	return must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
 }
 
-// siteURL is where an app's current bundle is.
+// siteURL returns the url of an app's current bundle.
 func siteURL(app client.AppSource) string {
 	return app.Bundle.URL[:strings.LastIndex(app.Bundle.URL, "/")] + "/site.js"
 }
@@ -110,7 +110,7 @@ func TestServeBundle(t *testing.T) {
 	})
 }
 
-// What one server changes another shows within two seconds.
+// A change on one server is visible on another within two seconds.
 func TestServeWhatAnotherServerChanged(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -126,11 +126,11 @@ func TestServeWhatAnotherServerChanged(t *testing.T) {
 	})
 }
 
-// patience is how long a test waits for what must come: some browsers at once on a busy machine take more than half a
+// patience is how long a test waits for an event: several browsers at once on a busy machine take more than half a
 // minute to start.
 const patience = 2 * time.Minute
 
-// until waits for a condition.
+// until waits until holds returns true.
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -145,7 +145,7 @@ func until(t *testing.T, holds func() bool) {
 	}
 }
 
-// Loading a bundle is use, which the next server knows too.
+// Loading a bundle counts as a use, and the next server knows that too.
 func TestUse(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -202,7 +202,7 @@ func TestBrowser(t *testing.T) {
 		if _, err := chromedp.Run(tab, chromedp.Navigate(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)+path)); err != nil {
 			t.Fatal(err)
 		}
-		// Poll would fail where chromedp has yet to hear that the page before this one is gone.
+		// Poll would fail if chromedp does not yet know that the page before this one is gone.
 		got, err := chromedp.Run(tab, chromedp.Text(chromedp.CSS("p")))
 		if err != nil || got != want {
 			t.Errorf("%s: %q %v, want %q", path, got, err, want)

@@ -20,7 +20,7 @@ import (
 	"foyer/internal/config"
 )
 
-// documentedNginx is the configuration of nginx in a guide that begins with a word.
+// documentedNginx returns the configuration of nginx in a guide that begins with the given word.
 func documentedNginx(t *testing.T, guide, begin string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/" + guide)
@@ -34,8 +34,8 @@ func documentedNginx(t *testing.T, guide, begin string) string {
 	return block[1]
 }
 
-// startNginx starts an nginx with a configuration, in which ADDRESS is where it listens and SOCKET where it
-// asks a server, and returns its url, the socket and its folder.
+// startNginx starts an nginx with a configuration, in which ADDRESS is the address that it listens on and SOCKET is the
+// socket of the server behind it. It returns the url, the socket and the folder of nginx.
 func startNginx(t *testing.T, text string) (url, socket, dir string) {
 	t.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func startNginx(t *testing.T, text string) (url, socket, dir string) {
 	}
 	program, err := exec.LookPath("nginx")
 	if err != nil {
-		program = "/usr/sbin/nginx" // Debian keeps it out of the PATH of users
+		program = "/usr/sbin/nginx" // Debian does not have it in the PATH of users
 	}
 	cmd := exec.Command(program, "-p", dir, "-c", "nginx.conf")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
@@ -75,7 +75,7 @@ func startNginx(t *testing.T, text string) (url, socket, dir string) {
 	return "http://" + address, socket, dir
 }
 
-// Behind nginx as it is documented, no log of its own has a token, while the server is down neither.
+// The logs of nginx with the documented configuration contain no token, not even while the server is down.
 func TestProxyLogsNoTokens(t *testing.T) {
 	t.Parallel()
 	config := documentedNginx(t, "operating.md", "map")
@@ -92,7 +92,7 @@ func TestProxyLogsNoTokens(t *testing.T) {
 			t.Errorf("%s: %d", path, got.status)
 		}
 	}
-	until(t, func() bool { // it writes after it has answered
+	until(t, func() bool { // nginx writes the log after the answer
 		browse(t, http.MethodGet, url+"/the-end", nil)
 		return strings.Contains(string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, "access.log")))), "/the-end")
 	})
@@ -112,8 +112,8 @@ func (s *shop) manifest(t *testing.T, header http.Header) answer {
 	return browse(t, http.MethodGet, s.URL+"/sites/"+s.site.Token+"/manifest.json", header)
 }
 
-// Through one shared cache and a browser with all of it in its own, what is switched off is gone 20
-// seconds later, also where nobody has asked meanwhile; what has not changed is not sent again.
+// With one shared cache and a browser that has cached everything, a page stops what is switched off within 20 seconds,
+// even if there was no request meanwhile. What has not changed is not sent again.
 func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is without the server
 	t.Parallel()
 	tab := newTab(t)
@@ -148,11 +148,11 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 		}
 		must[client.Placement](t)(s.UpdatePlacement(t.Context(), placement.site.ID, off.ID, client.PlacementPatch{Enabled: new(false)}))
 		must[client.App](t)(s.DisableApp(t.Context(), app.ID, "broken"))
-		<-time.After(20 * time.Second) // this long it may take, and nobody looks meanwhile
+		<-time.After(20 * time.Second) // the longest time that it may take, without requests meanwhile
 
 		for _, shop := range []*shop{placement, disabled} {
 			var all errgroup.Group
-			for range 32 { // at once, so that some are answered while the cache asks
+			for range 32 { // at once, so that some are answered while the cache asks the server
 				all.Go(func() error {
 					if got := shop.manifest(t, nil); !strings.Contains(got.body, `"apps":[]`) {
 						return fmt.Errorf("still there: %s %v", got.body, got.header)
@@ -184,7 +184,7 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 	}
 }
 
-// hang answers nothing at a socket, and counts the requests that say so.
+// hang listens on a socket without answering, and counts the requests with X-Counted.
 func hang(t *testing.T, socket string) *atomic.Int32 {
 	t.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// However often checks are asked for, the upstream is asked once.
+// However many checks are requested, the upstream is asked once.
 func TestCheckForUpdates(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -44,8 +44,7 @@ func TestCheckForUpdates(t *testing.T) {
 	})
 }
 
-// When the upstream fails, the last result is answered with its age, even by a
-// server started since.
+// When the upstream fails, the last result is returned with its age, even by a server that was started since.
 func TestCheckWhenUpstreamFails(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Clocks that differ are logged, with by how much.
+// If clocks differ, the log says by how much.
 func TestClocksAreCompared(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))

@@ -16,8 +16,8 @@ import (
 	"foyer/internal/server"
 )
 
-// A command that does not know the base url shows no element of a site, since it would lead elsewhere; nor has the event
-// of a change one.
+// A command without the base url shows no element for a site, since its url would be wrong. The event of a change has
+// none either.
 func TestSnippetOfACommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

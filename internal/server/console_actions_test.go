@@ -24,7 +24,7 @@ import (
 	"foyer/internal/server"
 )
 
-// An installed app whose config_schema was changed has no files that were edited.
+// An installed app whose config_schema was changed has no edited files.
 func TestConsoleAppWithSchema(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -39,7 +39,7 @@ func TestConsoleAppWithSchema(t *testing.T) {
 	})
 }
 
-// What the buttons on the page of an app do, seen by the API.
+// The buttons on the page of an app have the effects that the API shows.
 func TestConsoleApp(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -110,7 +110,7 @@ func TestConsoleApp(t *testing.T) {
 	})
 }
 
-// What is wrong with a form is tied to its fields, and has the focus.
+// The faults of a form are linked to its fields, and get the focus.
 func TestConsoleFaultsOfFields(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -162,7 +162,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 	})
 }
 
-// A mail is sent if the box is ticked, or if whoever invites may not see the link.
+// A mail is sent if the box is ticked, or if the caller may not see the link.
 func TestConsoleMails(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
@@ -204,7 +204,7 @@ func TestConsoleKeys(t *testing.T) {
 	})
 }
 
-// A key can be bound to any of one's organizations, however many they are.
+// A key can be bound to any of the user's organizations, however many there are.
 func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -226,7 +226,7 @@ func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	v.want(200, "Branch "+strconv.Itoa(page.DefaultLimit)+"</option>", v.get("/console/keys"))
 }
 
-// A form's name counts for that form, from whom it was shown to.
+// A form's name is valid only for this form and only from the user to whom it was shown.
 func TestConsoleFormNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -250,7 +250,7 @@ func TestConsoleFormNames(t *testing.T) {
 	})
 }
 
-// What another organization shares can be seen here, and changed only there.
+// An app that another organization shares can be seen here, but changed only there.
 func TestConsoleSharedApp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -279,7 +279,7 @@ func ownerElsewhere(t *testing.T, cfg config.Config) string {
 	return key
 }
 
-// joinElsewhere makes another organization with an owner, and returns its id and a key of theirs.
+// joinElsewhere makes another organization with an owner, and returns its id and one of the owner's keys.
 func joinElsewhere(t *testing.T, cfg config.Config, email string) (id, key string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

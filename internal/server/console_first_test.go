@@ -18,7 +18,7 @@ import (
 	"foyer/internal/server"
 )
 
-// firstStart runs a server as somebody does who has set nothing: with what the first start makes.
+// firstStart runs a server without any settings, so that the first start makes everything.
 func firstStart(t *testing.T) *running {
 	t.Helper()
 	dir, out, s := t.TempDir(), &bytes.Buffer{}, &running{log: newLockedBuffer()}
@@ -34,13 +34,13 @@ func firstStart(t *testing.T) *running {
 			t.Errorf("the server: %v\n%s", err, s.log.String())
 		}
 	})
-	s.URL = <-s.log.baseURL // it has said what it made
+	s.URL = <-s.log.baseURL // the first start is complete
 	s.key = regexp.MustCompile(`foy_\w{43}`).FindString(out.String())
 	s.Organization = must[*client.Client](t)(client.New(s.URL, s.key)).Organization(client.Current)
 	return s
 }
 
-// A step is done once somebody has done it: what the first start has made is nobody's.
+// A step is done once a user has done it; what the first start has made does not count.
 func TestConsoleFirstSteps(t *testing.T) {
 	t.Parallel()
 	s := firstStart(t)
@@ -73,7 +73,7 @@ func TestConsoleFirstSteps(t *testing.T) {
 	}
 }
 
-// Where an organization may only read apps, none of the steps is about making one.
+// If an organization may only read apps, no step asks to make one.
 func TestConsoleFirstStepsWithoutApps(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -91,7 +91,7 @@ func TestConsoleFirstStepsWithoutApps(t *testing.T) {
 	})
 }
 
-// One of a thing is told as one.
+// A count of one has the singular.
 func TestOverviewCountsInWords(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -18,8 +18,8 @@ import (
 	"foyer/internal/server"
 )
 
-// fill is what a browser sends of the form on a page that has a button, with other values in some fields. A
-// box is ticked by "on", or not by "".
+// fill returns what a browser sends for the form with the given button, with other values in some fields. The value
+// "on" ticks a box, and "" unticks it.
 func (s shown) fill(t *testing.T, do string, changed ...string) []string {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(s.body))
@@ -44,7 +44,7 @@ func (s shown) fill(t *testing.T, do string, changed ...string) []string {
 	return nil
 }
 
-// shownIn is what a browser sends of a field that nobody has changed.
+// shownIn returns what a browser sends for an unchanged field.
 func shownIn(n *html.Node, name string) []string {
 	value := attribute(n, "value")
 	switch {
@@ -77,7 +77,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// Two who have a form open at the same time each change what they have edited, also if it is refused at first.
+// If two users have a form open at the same time, each changes only what they have edited, even if the form is refused
+// at first.
 func TestConsoleFormsOfTwo(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -93,7 +94,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 		sites := home + "/sites/" + itoa(site.ID)
 		for _, tc := range []struct {
 			path, do             string
-			first, wrong, second []string // of one, and of the other, who is refused at first
+			first, wrong, second []string // of one user, and of the other, who is refused at first
 			said                 string
 			got                  func() any
 			want                 string
@@ -163,7 +164,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 	})
 }
 
-// Browsers take line breaks out of fields of one line: a name that has some is not edited by that.
+// Browsers remove line breaks from single-line fields: that does not count as an edit of a name that has some.
 func TestConsoleNameOfTwoLines(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -183,7 +184,7 @@ func TestConsoleNameOfTwoLines(t *testing.T) {
 	})
 }
 
-// What a form does not ask is left as it is: here a box for an organization that may change no apps.
+// A setting that a form does not show is not changed: here the box of an organization that may not change apps.
 func TestConsoleFormWithoutABox(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -203,7 +204,7 @@ func TestConsoleFormWithoutABox(t *testing.T) {
 	})
 }
 
-// Everything that is wrong with a form is told at once, each fault at its own field.
+// A form shows all of its faults at once, each at its own field.
 func TestConsoleFaultsTogether(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

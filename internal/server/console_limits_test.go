@@ -18,7 +18,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// The activity names the request that the browser made.
+// The activity has the id of the browser's request.
 func TestConsoleRequestID(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -30,7 +30,7 @@ func TestConsoleRequestID(t *testing.T) {
 	})
 }
 
-// Behind a proxy that speaks TLS, and keeps a path to itself.
+// The console works behind a proxy that terminates TLS and serves it below a path.
 func TestConsoleBehindAProxy(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{BaseURL: "https://foyer.example/at/home"})
@@ -76,8 +76,8 @@ func TestConsoleBehindAProxy(t *testing.T) {
 	}
 }
 
-// Whoever accepts an invite by a link that was passed on is signed in, behind a proxy that keeps a path to
-// itself, too.
+// A user who accepts an invite by a link that was passed on is signed in, even behind a proxy that serves the console
+// below a path.
 func TestConsoleFromAnInvite(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{BaseURL: "http://foyer.example/at/home"})
@@ -94,7 +94,7 @@ func TestConsoleFromAnInvite(t *testing.T) {
 	v.want(200, "Members", v.get("/console/@current"))
 }
 
-// What somebody can send without a key, or without the right to it, costs next to nothing.
+// Requests without a key, or without the right to what they ask, cost next to nothing.
 func TestConsoleLargeForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -122,7 +122,7 @@ func TestConsoleLargeForms(t *testing.T) {
 	})
 }
 
-// What never reaches the API counts too.
+// Requests that do not reach the API also count for the limit.
 func TestConsoleLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -130,7 +130,7 @@ func TestConsoleLimit(t *testing.T) {
 	stranger := visit(t, s, "")
 	ctx, stop := context.WithCancel(t.Context())
 	spent := make(chan struct{})
-	go func() { // ten requests a second are let through again, which is as much as pages ask for on a busy machine
+	go func() { // ten more requests a second are allowed, as many as pages make on a busy machine
 		defer close(spent)
 		for ctx.Err() == nil {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/users/@me", nil)
@@ -149,7 +149,7 @@ func TestConsoleLimit(t *testing.T) {
 		"Go to":             func() shown { return stranger.get("/console") },
 		`name="key"`:        func() shown { return stranger.post("/console/session", "key", "foy_") },
 	} {
-		const tries = 2000 // 600 are let through at once
+		const tries = 2000 // 600 are allowed at once
 		got := ask()
 		for range tries {
 			if got.status == http.StatusTooManyRequests {
@@ -165,7 +165,7 @@ func TestConsoleLimit(t *testing.T) {
 	}
 }
 
-// Whoever reaches the limit of invites is told what it is, and when to try again.
+// A user who reaches the limit of invites sees the limit and when to try again.
 func TestConsoleOverTheInvitesOfADay(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{InviteLimit: 1})
@@ -181,15 +181,14 @@ func TestConsoleOverTheInvitesOfADay(t *testing.T) {
 	}
 }
 
-// A form from a key that has made too many requests comes back, unless it is large: then it is
-// not even read.
+// A form with a key that has made too many requests is shown again, unless it is large: then it is not even read.
 func TestConsoleOverTheRate(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{RateLimit: 6})
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))
 	v := visit(t, s, s.key)
 	v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	over := func(path string, form ...string) shown { // one request in ten seconds is let through
+	over := func(path string, form ...string) shown { // one request in ten seconds is allowed
 		got := v.post(path, form...)
 		for got.status != http.StatusTooManyRequests {
 			got = v.post(path, form...)
@@ -217,7 +216,7 @@ func TestConsoleWithoutACatalog(t *testing.T) {
 	v.want(200, "Banner is created", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
 }
 
-// What fails is logged in one way, whichever face was asked, and holds no key and no token.
+// Failures are logged in the same way for all faces, without keys or tokens.
 func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -251,7 +250,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	})
 }
 
-// What is not an id in a form names nothing.
+// Anything in a form that is not an id is not found.
 func TestConsoleIDs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -20,7 +20,8 @@ import (
 	"foyer/internal/server"
 )
 
-// What somebody may not do is not offered, and the way to another organization leads to a page that they may see there.
+// The console does not offer what a user may not do, and the link to another organization leads to a page that they may
+// see there.
 func TestConsoleOffersWhatOneMay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +70,7 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	}
 }
 
-// A session by a key without the scope * is offered no level that takes it.
+// A session by a key without the scope * does not offer levels that need this scope.
 func TestConsoleOffersLevels(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -101,8 +102,8 @@ func TestConsoleOffersLevels(t *testing.T) {
 	})
 }
 
-// An upgrade is offered to those who may make it: neither to plain members, nor where an app is only seen. Where it is seen, it
-// may be put on a site.
+// An upgrade is offered only to users who may make it, neither to plain members nor to organizations that only see a
+// shared app. These may put it on a site.
 func TestConsoleOffersUpgrades(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -136,7 +137,7 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 	})
 }
 
-// The way on from a page that is refused leads to one that is not.
+// The link on a refused page leads to a page that is not refused.
 func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -158,7 +159,7 @@ func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 	})
 }
 
-// The page of an organization that is not there offers what any other page does.
+// The page of an organization that does not exist offers the same as other pages.
 func TestConsoleOffersWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

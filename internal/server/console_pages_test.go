@@ -33,15 +33,16 @@ import (
 )
 
 const (
-	maxAsks  = 4        // of a page, to the API
-	maxBytes = 60 << 10 // of a page with the style in it and its script, as they are sent; the editor comes besides
+	maxAsks  = 4        // of a page to the API
+	maxBytes = 60 << 10 // of a page with the inlined style and with its script, as sent; without the editor
 )
 
-// asked is the name, in the context of a request, of how often its page has asked the API.
+// asked is the context key for how often the page of a request has asked the API.
 type asked struct{}
 
-// counting serves the console of a database. It returns, once the server is closed, how often a page of each
-// pattern has asked the API at most. The console asks the mux it is registered with, which has the API of another.
+// counting serves the console of a database. Once the server is closed, the returned function says how often a page of
+// each pattern has asked the API at most. The console asks the mux it is registered with, which has the API of another
+// mux.
 func counting(t *testing.T, cfg config.Config) (url string, close func() map[string]int64) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -85,7 +86,7 @@ func counting(t *testing.T, cfg config.Config) (url string, close func() map[str
 	}
 }
 
-// furnishFully makes enough of everything that pages have more than one thing to show.
+// furnishFully makes enough of everything for pages to show several of each.
 func furnishFully(t *testing.T, s *running) {
 	t.Helper()
 	furnish(t, s)
@@ -101,7 +102,7 @@ func furnishFully(t *testing.T, s *running) {
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"readme.md": new(strconv.Itoa(n))}}))
 	}
 	tag(1)
-	must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))})) // none of the newest versions is the current one
+	must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))})) // the current version is not among the newest
 	if _, _, err := s.CheckForUpdates(t.Context(), app.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func furnishFully(t *testing.T, s *running) {
 	must[client.Webhook](t)(s.CreateWebhook(t.Context(), hook))
 }
 
-// No page asks the API more than four times, however much there is to show, and none is heavy.
+// No page asks the API more than four times, however much there is to show, and no page is large.
 func TestConsolePagesAreSmall(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -160,7 +161,7 @@ func TestConsolePagesAreSmall(t *testing.T) {
 	})
 }
 
-// The pages of an app with as many files as can be are no heavier, nor are those of the documentation.
+// The pages of an app with the maximum number of files, and those of the documentation, are no larger than others.
 func TestLargePagesAreSmall(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -205,7 +206,7 @@ func TestLargePagesAreSmall(t *testing.T) {
 	t.Logf("the heaviest, %s, has %d bytes", heaviest.path, heaviest.weight)
 }
 
-// Where to go on is a page of the console, not one that a browser gets to from there by "..".
+// The next page is a page of the console, not one that ".." leads to from there.
 func TestConsoleGoesOnWithin(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})

@@ -33,7 +33,7 @@ func secondMember(t *testing.T, s *running) client.Member {
 	return must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1]
 }
 
-// The first owner says who they are before the first invite goes out.
+// The first owner must say who they are before the first invite is sent.
 func TestConsoleIntroduction(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -58,7 +58,7 @@ func TestConsoleIntroduction(t *testing.T) {
 		}
 		ada.want(200, "Invite people", ada.get(invitingPage))
 		v.want(200, "Invites to Acme now come from grace@x.example.", send("Grace@x.example", "Acme"))
-		v.want(400, "Nothing is changed: you have said who you are, and your address is grace@x.example.", send("mary@x.example", "Other")) // of another tab
+		v.want(400, "Nothing is changed: you have said who you are, and your address is grace@x.example.", send("mary@x.example", "Other")) // from another tab
 		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "Acme" {
 			t.Errorf("renamed to %s by another tab", o.Name)
 		}
@@ -76,7 +76,7 @@ func TestConsoleIntroduction(t *testing.T) {
 	})
 }
 
-// Whoever can be invited is, whatever is wrong with others; what all share is refused once.
+// Everybody who can be invited is invited, even if other addresses are wrong. A fault of the whole form is shown once.
 func TestConsoleInviting(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -112,7 +112,7 @@ func TestConsoleInviting(t *testing.T) {
 	})
 }
 
-// Whoever corrects an address that was refused invites it as the others: what was typed stays.
+// The form keeps its other fields, so that a corrected address is invited in the same way as the others.
 func TestConsoleInvitesTheOthersAlike(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -128,7 +128,7 @@ func TestConsoleInvitesTheOthersAlike(t *testing.T) {
 	})
 }
 
-// What the buttons on the pages of invites do, seen by the API.
+// The buttons on the pages of invites have the effects that the API shows.
 func TestConsoleInvites(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -164,7 +164,7 @@ func TestConsoleInvites(t *testing.T) {
 	})
 }
 
-// An accepted invite is forgotten, never withdrawn: not even from a page of before it was accepted.
+// An accepted invite is forgotten and never withdrawn, not even from a page that was opened before it was accepted.
 func TestConsoleForgetsInvites(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -196,7 +196,7 @@ func TestConsoleForgetsInvites(t *testing.T) {
 	})
 }
 
-// What one may not do with invites is not offered: neither in the list, nor to a key that cannot invite.
+// The console does not offer what a user may not do with invites, neither in the list nor to a key that cannot invite.
 func TestConsoleOffersInvites(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -218,7 +218,7 @@ func TestConsoleOffersInvites(t *testing.T) {
 	})
 }
 
-// A mail that is refused is shown as refused, in the mail server's words.
+// If the mail server refuses a mail, the page says so in the server's words.
 func TestConsoleRefusedMail(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
@@ -235,8 +235,7 @@ func TestConsoleRefusedMail(t *testing.T) {
 	v.want(200, "1 invite was refused by the mail server", v.get("/console/@current"))
 }
 
-// A change of role and a removal each have a page that says what they mean; the next says what
-// happened.
+// A change of role and a removal each have a page that says what they mean; the next page says what was done.
 func TestConsoleMembers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -295,7 +294,7 @@ func TestConsoleMembers(t *testing.T) {
 	})
 }
 
-// A role is not changed from another than the page has shown: what was meant to raise somebody would lower them.
+// A role is changed only from the one that the page has shown: otherwise, a promotion could become a demotion.
 func TestConsoleRoleChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -315,8 +314,8 @@ func TestConsoleRoleChangedMeanwhile(t *testing.T) {
 	})
 }
 
-// Members are searched on their page, which says when they were active and who invited them; what is
-// searched for is kept from page to page.
+// Members can be searched on their page, which shows when they were active and who invited them. The next pages keep
+// the search.
 func TestConsoleFindsMembers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -355,7 +354,7 @@ func TestConsoleFindsMembers(t *testing.T) {
 	})
 }
 
-// Owners change the settings of their organization, and everybody their name.
+// Owners change the settings of their organization, and all users their name.
 func TestConsoleSettings(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -393,7 +392,7 @@ func TestConsoleSettings(t *testing.T) {
 	})
 }
 
-// Admins see the keys that can see their organization, and revoke those that are bound to it.
+// Admins see the keys with access to their organization, and can revoke those that are bound to it.
 func TestConsoleMemberKeys(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -411,7 +410,7 @@ func TestConsoleMemberKeys(t *testing.T) {
 	})
 }
 
-// A key is shown once, with its name and a line to try it.
+// A new key is shown once, with its name and a command to try it.
 func TestConsoleNewKey(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -423,8 +422,8 @@ func TestConsoleNewKey(t *testing.T) {
 	v.want(200, "<bdi>deploy script</bdi>", v.get("/console/keys"))
 }
 
-// The navigation stays, on error pages and on those that belong to no organization; the switcher
-// leads to the same page of another one.
+// The navigation is on all pages, also on error pages and those that belong to no organization. The switcher leads to
+// the same page of another organization.
 func TestConsoleNavigation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -459,7 +458,7 @@ func TestConsoleNavigation(t *testing.T) {
 	}
 }
 
-// A page that belongs to no organization is led to with the one that somebody comes from.
+// The link to a page that belongs to no organization keeps the current organization.
 func TestConsoleKeepsTheOrganization(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -484,7 +483,7 @@ func TestConsoleKeepsTheOrganization(t *testing.T) {
 	}
 }
 
-// The script is ours alone, small, and kept by browsers.
+// There is only our own script, which is small and cached by browsers.
 func TestConsoleScript(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -498,7 +497,7 @@ func TestConsoleScript(t *testing.T) {
 	}
 }
 
-// Members, who may see what was done to apps, see the last of it on the first page.
+// Members, who may see the activity of apps, see its latest entries on the first page.
 func TestConsoleOverviewOfAMember(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -514,7 +513,7 @@ func TestConsoleOverviewOfAMember(t *testing.T) {
 	})
 }
 
-// All of the activity can be had as lines, as far as the filter leaves it.
+// The whole activity can be exported as lines, with the filter of the page.
 func TestConsoleExport(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -548,7 +547,8 @@ func TestConsoleExport(t *testing.T) {
 	})
 }
 
-// A filter that cannot be read as it was meant is refused, not ignored: more would be shown, or exported, than was asked for.
+// A filter that cannot be parsed as intended is refused and not ignored, since the page or the export would show more
+// than was requested.
 func TestConsoleIgnoresNoFilter(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Whoever puts an app on a site is told whether it runs there, and if not, why.
+// After placing an app on a site, the console says whether it runs there and if not, why.
 func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -39,7 +39,7 @@ func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 	})
 }
 
-// A value that holds an app, and that pages do not get any more, can be taken away.
+// A value can be removed if it holds an app and pages do not get it any more.
 func TestConsoleTakesAwayWhatHolds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -57,7 +57,7 @@ func TestConsoleTakesAwayWhatHolds(t *testing.T) {
 			v.want(200, "Its A</label>", held)
 			v.want(200, `<span class="fault" id="fault-config.a">`, held)
 			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, app.ID, client.PlacementPatch{Enabled: new(false)}))
-			refused := v.post(page, v.get(page).fill(t, "save", "enabled", "on")...) // what is off is not held
+			refused := v.post(page, v.get(page).fill(t, "save", "enabled", "on")...) // an app that is off is not held
 			v.want(400, `<span class="fault" id="fault-config.a">`, refused)
 			saved := v.post(page, refused.fill(t, "save", "config.a", "")...)
 			v.want(200, "Banner runs version 2 on Shop of "+itoa(app.ID)+" now.", saved)
@@ -68,7 +68,7 @@ func TestConsoleTakesAwayWhatHolds(t *testing.T) {
 	})
 }
 
-// A value that is typed as the version is chosen, which lacks its field, is not lost unseen.
+// A value is not lost silently if the version chosen in the same form lacks its field.
 func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -92,8 +92,7 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	})
 }
 
-// What is given and can no longer be chosen stays as it is until it is edited, and so the version that asks for another
-// value is held.
+// A value that is no longer among the choices stays until it is edited, so a version that needs another value is held.
 func TestConsoleKeepsLostChoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -101,7 +100,7 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
 				`[{"key":"color","type":"choice","choices":["red","blue",""],"default":"blue","site":true},{"key":"sure","type":"string","site":true}]`),
 		}))
-		lost := map[string]string{`"red"`: "red", `""`: `""`} // as the API has it and as it is shown
+		lost := map[string]string{`"red"`: "red", `""`: `""`} // in the API, and as shown
 		sites := map[string]int64{}
 		for color := range lost {
 			sites[color] = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + color)})).ID
@@ -130,7 +129,7 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 	})
 }
 
-// What was typed into a field that is gone when it is sent is refused with the reason, and shown to be copied.
+// A value for a field that is gone when the form is sent is refused with the reason, and shown for copying.
 func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -174,7 +173,8 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 	})
 }
 
-// A version of before an app was shared can be run where it is pinned: the form has it, until it is left.
+// A placement that is pinned to a version from before the app was shared can keep it: the form has that version until
+// another one is saved.
 func TestConsolePinnedBeforeSharing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -201,7 +201,7 @@ func TestConsolePinnedBeforeSharing(t *testing.T) {
 	})
 }
 
-// The page of an app leads to all sites that it is on.
+// The page of an app links to all sites that have it.
 func TestConsoleManySitesOfAnApp(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -221,7 +221,7 @@ func TestConsoleManySitesOfAnApp(t *testing.T) {
 	}
 }
 
-// The form of an app that does not compile asks for the values that its pages get: those of the bundle that goes on.
+// The form for an app that does not compile has the fields that its pages get, those of the bundle that still runs.
 func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -240,7 +240,7 @@ func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
 	})
 }
 
-// The note beside the try page tells the paths, and does not turn around what they leave out.
+// The note beside the try page lists the paths as they are, and does not invert excluded ones.
 func TestConsolePlacementTellsItsPaths(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -254,7 +254,7 @@ func TestConsolePlacementTellsItsPaths(t *testing.T) {
 	})
 }
 
-// Each line of the form is a path, whatever is in it: those that the API takes stay whole.
+// Each line of the form is one path, with any characters that the API accepts.
 func TestConsoleKeepsSpacesInPaths(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// The search finds what somebody may see, by a part of its name, and leads there.
+// The search finds what the user may see by a part of its name, and links to it.
 func TestConsoleSearch(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -45,7 +45,7 @@ func TestConsoleSearch(t *testing.T) {
 			t.Errorf("not searched:\n%s", sites.body)
 		}
 		v.want(200, "No site matches.", v.get("/console/@current/sites?search=lion"))
-		search(v, "ADA", "ada@x.example", "/invites?status=any&search=ada%40x.example\"") // which is accepted
+		search(v, "ADA", "ada@x.example", "/invites?status=any&search=ada%40x.example\"") // it is accepted
 		search(v, "upgr", ">Apps</bdi>")
 		for text, page := range map[string]string{"sett": "/settings", "days": "/settings", "webhook": "/webhooks", "secret": "/webhooks", "invitations": "/invitations", "organizations": `"/console"`} {
 			search(v, text, page)
@@ -59,7 +59,7 @@ func TestConsoleSearch(t *testing.T) {
 		search(v, "%25_nothing", "Nothing found.")
 		search(v, "", "By a part of a name")
 		search(v, strings.Repeat("x", 500), "Nothing found.")
-		for _, name := range []string{"فروشگاه\u200cهای می\u200cخواهم", "👩\u200d👩\u200d👧\u200d👦 family"} { // which have joiners
+		for _, name := range []string{"فروشگاه\u200cهای می\u200cخواهم", "👩\u200d👩\u200d👧\u200d👦 family"} { // with joiners
 			must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: &name}))
 			search(v, url.QueryEscape(name), `"Of this page"`, `value="`+name+`"`, `">Sites</h2>`)
 		}
@@ -80,7 +80,7 @@ func TestConsoleSearch(t *testing.T) {
 	})
 }
 
-// A filter that is refused comes back with the list, as it was typed, and nothing is said about items.
+// A refused filter is shown again with the list, as it was typed, and the page says nothing about items.
 func TestConsoleRefusedFilters(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -126,7 +126,7 @@ func TestConsoleFindsAmongManyKeys(t *testing.T) {
 	})
 }
 
-// A catalog may have more apps than the API answers at once.
+// A catalog may have more apps than one answer of the API.
 func TestConsoleFindsInALargeCatalog(t *testing.T) {
 	t.Parallel()
 	entries := make([]client.CatalogApp, 1500)

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A site is made, gets an app, values, and is switched off, all by its pages.
+// A site is made, gets an app and values, and is switched off, all by its pages.
 func TestConsoleSites(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -74,7 +74,7 @@ func TestConsoleSites(t *testing.T) {
 	})
 }
 
-// What was done is said once, by its names, and never because an address says so.
+// A message about what was done is shown once, with the right names, and never because a url says so.
 func TestConsoleSaysOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -85,14 +85,14 @@ func TestConsoleSaysOnce(t *testing.T) {
 	if again := v.get(made.path); strings.Contains(again.body, `role="status"`) {
 		t.Errorf("said twice:\n%s", again.body)
 	}
-	for _, cookie := range []string{"x", "gICA", "!", ""} { // gICA: no UTF-8
+	for _, cookie := range []string{"x", "gICA", "!", ""} { // gICA: not UTF-8
 		if got := v.send("GET", made.path+"?flash=saved", "", "Cookie", "foyer-flash="+cookie); strings.Contains(got.body, `role="status"`) {
 			t.Errorf("%q: %s", cookie, got.body)
 		}
 	}
 }
 
-// A site's apps are moved, previewed, measured and restored by its pages.
+// A site's apps are moved, previewed and restored, and their health is shown, by its pages.
 func TestConsoleSitesOverTime(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -152,8 +152,8 @@ func TestConsoleSitesOverTime(t *testing.T) {
 	})
 }
 
-// A press of an arrow has an app and its neighbour change places, whatever their positions are: no page ever gets them in an
-// order that is neither the old nor the new one.
+// An arrow makes an app and its neighbour swap places, whatever their positions are. Pages get the old order or the new
+// one, and no other.
 func TestConsoleMovesOneApp(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -208,7 +208,7 @@ func TestConsoleMovesOneApp(t *testing.T) {
 	})
 }
 
-// A form that is saved as it was shown changes no value, also where a form can say less than was given.
+// Saving a form as it was shown changes no value, even if the form cannot express all of it.
 func TestConsoleKeepsValues(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -227,7 +227,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	placed := "/console/@current/sites/" + itoa(made.ID) + "/apps/" + itoa(app.ID)
 	page := v.get(placed)
 	v.want(200, `<p>Texts, see <a href="https://x.example" rel="nofollow noopener noreferrer">the guide</a></p>`, page)
-	v.want(200, "a\r\n<b>\n</textarea>", page) // else a browser would make one line of it
+	v.want(200, "a\r\n<b>\n</textarea>", page) // otherwise a browser would remove a line
 	v.want(200, `<option value="1" selected>1</option>`, page)
 	save := func(n string) string {
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", "a\r\n<b>\r\n", "config.none", "", "config.n", n))
@@ -241,7 +241,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	}
 	member := visit(t, s, join(t, s))
 	member.want(200, "<dt>n</dt><dd>1</dd>", member.get(placed))
-	long := strings.Repeat("ж", 20_000) // which takes 120 KB in a form
+	long := strings.Repeat("ж", 20_000) // 120 KB in a form
 	v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", long))
 	if got := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)); !strings.Contains(string(got.Config), long) {
 		t.Errorf("a long text is not saved: %.100s", got.Config)
@@ -261,8 +261,8 @@ func TestConsoleKeepsValues(t *testing.T) {
 	v.want(400, `id="fault-config.of%20two">Must be a number.</span>`, wrong)
 }
 
-// The form of an app that is pinned asks for the values of that version, before and after it is sent, and
-// that of one that is no longer shared can still be used.
+// The form of a pinned app has the fields of that version, before and after it is sent. The form of an app that is no
+// longer shared still works.
 func TestConsolePinned(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -303,7 +303,7 @@ func TestConsolePinned(t *testing.T) {
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, form("2", "1")...))
 		config(`{"both":"Hello","old":2}`)
 
-		// Another version is typed: the form asks for its values, and what it lacks is not sent.
+		// If another version is typed, the form gets its fields, and does not send those that it lacks.
 		refused := v.post(placed, form("2", "")...)
 		shows(refused, 400, `name="config.new" value="" placeholder="" aria-invalid="true"`, "config.old")
 		v.want(200, "Banner runs version 2 on Shop now.", v.post(placed, refused.fill(t, "save", "config.new", "x")...))
@@ -311,7 +311,7 @@ func TestConsolePinned(t *testing.T) {
 		shows(v.get(placed), 200, "config.new", "These are the values of version")
 		shows(v.post(placed, "do", "save", "enabled", "on", "version", "9"), 400, "The app has no such version", "config.old")
 
-		// What has become wrong keeps nobody from switching the app off.
+		// An app with wrong values can still be switched off.
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"new","type":"number","site":true}]`)}))
 		v.want(200, "Banner is held at version 2 on Shop now.", v.post(placed, v.get(placed).fill(t, "save", "paths", "/a")...))
 		held := v.get(placed)
@@ -322,7 +322,7 @@ func TestConsolePinned(t *testing.T) {
 	})
 }
 
-// A main that makes no bundle is told of, on the page of the app and on that of the file.
+// A main that makes no bundle gets a warning on the page of the app and on that of the file.
 func TestConsoleWarns(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -333,7 +333,7 @@ func TestConsoleWarns(t *testing.T) {
 	}
 }
 
-// What is no longer shared can be taken off a site.
+// An app that is no longer shared can be removed from a site.
 func TestConsoleNotShared(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -361,7 +361,7 @@ func TestConsoleNotShared(t *testing.T) {
 	})
 }
 
-// A version is withdrawn with a reason, and is restored.
+// A version is withdrawn with a reason, and restored.
 func TestConsoleWithdraws(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -381,7 +381,7 @@ func TestConsoleWithdraws(t *testing.T) {
 	})
 }
 
-// An app can be put on a site that has many, and on one of many sites that it is not on.
+// An app can be placed on a site that has many, and on the one of many sites that does not have it.
 func TestConsolePlacesTheLast(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})

@@ -19,13 +19,13 @@ import (
 	"foyer/internal/face/console/editor"
 )
 
-// versions is how many an app has.
+// versions returns the number of an app's versions.
 func versions(t *testing.T, s *running, app int64) int {
 	t.Helper()
 	return must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app, client.Range{Limit: 1})).Count
 }
 
-// hidden are the values of hidden fields of a name on a page.
+// hidden returns the values of the hidden fields with a name on a page.
 func (p shown) hidden(name string) []string {
 	var all []string
 	for _, found := range regexp.MustCompile(`name="`+name+`" value="([^"]*)"`).FindAllStringSubmatch(p.body, -1) {
@@ -34,8 +34,7 @@ func (p shown) hidden(name string) []string {
 	return all
 }
 
-// Several files are edited on one page and saved as one version; what would change is shown before
-// it, and nothing is saved then.
+// Several files are edited on one page and saved as one version. The review shows the changes first, and saves nothing.
 func TestConsoleManyFiles(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -79,7 +78,7 @@ func TestConsoleManyFiles(t *testing.T) {
 	})
 }
 
-// A file that is open and was not edited stays as somebody else has changed it, or deleted, whatever is saved beside it.
+// An open file that was not edited stays as somebody else has changed or deleted it, whatever is saved with it.
 func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -108,7 +107,7 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 	})
 }
 
-// A new file that is given the name of an open one keeps its text, as do those after it.
+// If a new file is given the name of an open one, its text is kept, and so are those of the files after it.
 func TestConsoleNewFileOfATakenName(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -134,8 +133,7 @@ func TestConsoleNewFileOfATakenName(t *testing.T) {
 	})
 }
 
-// Of several who save the same file at the same moment, one is told that it is saved; of several who save each another
-// file, all.
+// If several users save the same file at the same moment, one save succeeds; if each saves another file, all succeed.
 func TestConsoleSavesAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -177,7 +175,7 @@ func TestConsoleSavesAtOnce(t *testing.T) {
 	})
 }
 
-// pack makes a zip of names and contents.
+// pack makes a zip from names and contents.
 func pack(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -211,7 +209,7 @@ func (v *visitor) upload(path string, file []byte, form ...string) shown {
 	return v.send("POST", path, body.String(), "Content-Type", parts.FormDataContentType(), "Sec-Fetch-Site", "same-origin")
 }
 
-// A folder that was downloaded can be uploaded again; what it changes is shown before it.
+// A downloaded folder can be uploaded again; its changes are shown first.
 func TestConsoleFolder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -253,7 +251,8 @@ func TestConsoleFolder(t *testing.T) {
 	})
 }
 
-// What is not taken out of a zip is not deleted for not being in it: a folder that was downloaded changes nothing.
+// A file that would not be read from a zip is not deleted because it is not in it: uploading a downloaded folder
+// changes nothing.
 func TestConsoleFolderOfHiddenFiles(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -266,7 +265,7 @@ func TestConsoleFolderOfHiddenFiles(t *testing.T) {
 	})
 }
 
-// A zip that fits in a form does so once it was reviewed, whatever of it is left out.
+// A zip that fits into a form still fits after the review, whatever files are left out.
 func TestConsoleFolderOfAWholeProject(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -284,7 +283,7 @@ func TestConsoleFolderOfAWholeProject(t *testing.T) {
 	})
 }
 
-// An upload that is refused is still there, with its message and with what saving it changes then.
+// A refused upload is shown again, with its message and the changes that saving it would make now.
 func TestConsoleFolderRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -312,7 +311,7 @@ func TestConsoleFolderRefused(t *testing.T) {
 	})
 }
 
-// The editor is served to browsers as it is checked in, and only the page of a file asks for it.
+// Browsers get the editor as it is checked in, and only the page of a file requests it.
 func TestConsoleEditor(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -332,7 +331,7 @@ func TestConsoleEditor(t *testing.T) {
 	}
 }
 
-// Whoever sends a form about an app that is gone gets back what they have written in it, not what was there or chosen.
+// A form about a deleted app shows what the user has written, but not what was there before or what they have chosen.
 func TestConsoleGivesBackWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -359,7 +358,7 @@ func TestConsoleGivesBackWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Whoever may no longer do what a form does gets back what they have written in it.
+// If a user may no longer do what a form asks for, they get back what they have written.
 func TestConsoleGivesBackWhatIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})

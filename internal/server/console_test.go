@@ -21,7 +21,7 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// visitor is a browser, without a window, that looks at the console.
+// visitor is a browser without a window that visits the console.
 type visitor struct {
 	*testing.T
 	http http.Client
@@ -40,15 +40,15 @@ func visit(t *testing.T, s *running, key string) *visitor {
 // shown is a page.
 type shown struct {
 	status int
-	path   string // where redirects have led to
+	path   string // where redirects have led
 	body   string
 	header http.Header
-	weight int // in bytes, as it was sent
+	weight int // in bytes, as sent
 }
 
 func (v *visitor) get(path string) shown { return v.send("GET", path, "") }
 
-// post sends a form of names and values, as a page of the same site does.
+// post sends a form with names and values, like a page of the same site.
 func (v *visitor) post(path string, form ...string) shown {
 	values := url.Values{}
 	for i := 0; i < len(form); i += 2 {
@@ -84,7 +84,7 @@ func (v *visitor) send(method, path, body string, headers ...string) shown {
 	return shown{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header, len(sent)}
 }
 
-// want compares a page's status, and looks for a text on it.
+// want checks a page's status, and that it contains a text.
 func (v *visitor) want(status int, text string, got shown) {
 	v.Helper()
 	if got.status != status || !strings.Contains(strings.ToLower(html.UnescapeString(got.body)), strings.ToLower(text)) {
@@ -96,17 +96,17 @@ func (v *visitor) want(status int, text string, got shown) {
 	}
 }
 
-// inForms are what a form is filled with, which must come back as it was.
+// inForms matches the values in forms, which must be returned as they were.
 var inForms = regexp.MustCompile(`(?s)value="[^"]*"|<textarea[^<]*</textarea>`)
 
 var links = regexp.MustCompile(`href="([/?][^"#]*)"`)
 
-// isPage reports whether it is HTML, not a file.
+// isPage reports whether the answer is HTML and not a file.
 func (s shown) isPage() bool { return strings.HasPrefix(s.header.Get("Content-Type"), "text/html") }
 
 var ids = regexp.MustCompile(`/[0-9]+`)
 
-// wander follows the links from a page to those below it, five of each kind, and returns all pages.
+// wander follows the links from a page to the pages below it, five of each kind, and returns all pages.
 func (v *visitor) wander(from string) map[string]shown {
 	v.Helper()
 	pages, kinds, ahead := map[string]shown{}, map[string]int{}, []string{from}
@@ -134,12 +134,12 @@ func (v *visitor) wander(from string) map[string]shown {
 	return pages
 }
 
-// nobody is the id of no user and no invite.
+// nobody is an id that belongs to no user and no invite.
 const nobody = "01890000-0000-7000-8000-000000000001"
 
 const hostile = "</title></textarea></code><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\"'{{.}}"
 
-// furnish makes one of each thing there is, with hostile texts, and returns the app's id.
+// furnish makes one of each object, with hostile texts, and returns the app's id.
 func furnish(t *testing.T, s *running) int64 {
 	t.Helper()
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
@@ -170,7 +170,7 @@ func joinAs(t *testing.T, s *running, email string) string {
 	return must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})).APIKey
 }
 
-// Every link that is offered leads to a page, whatever the texts on it are.
+// Every link leads to a page, whatever the texts are.
 func TestConsoleLinks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -220,7 +220,7 @@ func TestConsoleLinks(t *testing.T) {
 	})
 }
 
-// The API does or refuses what a form asks for; nothing else is done.
+// The API does or refuses what a form asks for; nothing else happens.
 func TestConsoleForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -297,8 +297,7 @@ func TestConsoleForms(t *testing.T) {
 	})
 }
 
-// Two who edit a file at the same time do not silently undo each other's work, and lines keep
-// the ends they had.
+// Two users who edit a file at the same time do not silently undo each other's work, and lines keep their line endings.
 func TestConsoleEditsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -333,7 +332,7 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 	})
 }
 
-// opened is the hash of a file on the page about it.
+// opened returns the hash of a file on its page.
 func (v *visitor) opened(page string) string {
 	v.Helper()
 	return regexp.MustCompile(`name="sha256" value="(\w{64})"`).FindStringSubmatch(v.get(page).body)[1]
@@ -369,7 +368,7 @@ func TestConsoleSession(t *testing.T) {
 
 var formName = regexp.MustCompile(`name="form" value="(\w{26})"`)
 
-// A double click does what it asks for once, and shows what that led to.
+// A double click has its effect once, and shows the result.
 func TestConsoleDoubleClick(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -395,7 +394,7 @@ func TestConsoleDoubleClick(t *testing.T) {
 	})
 }
 
-// What somebody typed is not lost when their session ends.
+// A user's input is not lost when their session ends.
 func TestConsoleSignedOutMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -426,7 +425,7 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 	})
 }
 
-// Whoever leaves, or ends the session that they are in, is told so.
+// A user who leaves an organization, or ends their own session, gets a message.
 func TestConsoleGoodbye(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -446,7 +445,7 @@ func TestConsoleGoodbye(t *testing.T) {
 	})
 }
 
-// The last part of a list that has been emptied shows the one before.
+// If the last page of a list is empty by now, the page before it is shown.
 func TestConsoleLastPart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -19,7 +19,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// A git host that does not answer is told, with when it last did.
+// If a git host does not answer, the page says so, and when it last did.
 func TestConsoleChecksWithoutTheHost(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -37,7 +37,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Bootstrap.Key = s.key
-		v := visit(t, start(t, cfg), s.key) // it has not asked yet
+		v := visit(t, start(t, cfg), s.key) // this server has not asked the host yet
 		checked := v.post("/console/@current/apps/"+itoa(app.ID), "do", "check")
 		v.want(502, "The git host does not answer. The newest known tag is from "+at.UTC().Format("2 January 2006, 15:"), checked)
 		several := v.post("/console/@current/apps", "do", "check", "app", itoa(app.ID), "app", itoa(app.ID+1))
@@ -45,7 +45,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 	})
 }
 
-// Two who describe an app at the same time each change what they have edited.
+// If two users describe an app at the same time, each changes only what they have edited.
 func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -75,7 +75,7 @@ func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 	})
 }
 
-// An app says that it has edits of its own also when it went back to an old version with them.
+// An app is said to have edits even if it went back to an old version that has them.
 func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -92,8 +92,8 @@ func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 	})
 }
 
-// What a change of files made is shown as it was then, also if the same files came back later; once it is not kept, the
-// page says so.
+// A change of files is shown as it was made, even if the same files came back later. If it is no longer kept, the page
+// says so.
 func TestConsoleComparesByDigest(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -109,7 +109,7 @@ func TestConsoleComparesByDigest(t *testing.T) {
 	v.want(404, "One of the two versions is not kept any more, or not among the newest 1000.", v.get(page+all[0].SHA256+"&against="+strings.Repeat("0", 64)))
 }
 
-// Where the current version has the same bundle as the one to withdraw, the form asks where to go.
+// If the current version has the same bundle as the one to withdraw, the form asks for a version to go to.
 func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -128,7 +128,7 @@ func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	v.want(200, "Version 2 is withdrawn", v.post(page, v.get(page).fill(t, "withdraw", "reason", "It leaks.", "version", "1")...))
 }
 
-// Another release of the compiler may make another bundle of the same files: that is no version that stops with it.
+// Another release of the compiler may make another bundle from the same files: such a version is not withdrawn as well.
 func TestConsoleWithdrawsWithAnotherBundle(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -164,7 +164,7 @@ func TestConsoleWithdrawsWithAnotherBundle(t *testing.T) {
 	})
 }
 
-// A version with the same files has the same bundle: it stops with the one that is withdrawn, and cannot take its place.
+// A version with the same files has the same bundle: it is withdrawn as well, and cannot be the version to go to.
 func TestConsoleWithdrawsWithTheSameFiles(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -184,7 +184,7 @@ func TestConsoleWithdrawsWithTheSameFiles(t *testing.T) {
 	}
 }
 
-// The only version of an app cannot be withdrawn: the page says what to do instead.
+// The only version of an app cannot be withdrawn; the page says what to do instead.
 func TestConsoleWithdrawsNotTheOnlyVersion(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -195,7 +195,7 @@ func TestConsoleWithdrawsNotTheOnlyVersion(t *testing.T) {
 	}
 }
 
-// What an upgrade does to pages where it makes no bundle is said before it is confirmed: on the page of one, and on that of several.
+// If an upgrade makes no bundle, the review says what that does to pages, for one app and for several.
 func TestConsoleUpgradesToNoBundle(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -216,7 +216,7 @@ func TestConsoleUpgradesToNoBundle(t *testing.T) {
 	})
 }
 
-// A field that both versions have, and that takes other values now, is not "the same": its sites may wait.
+// A field of both versions whose accepted values have changed is not "the same": sites that have it may be held.
 func TestConsoleUpgradesToChangedFields(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -243,7 +243,7 @@ func TestConsoleUpgradesToChangedFields(t *testing.T) {
 	})
 }
 
-// confirmed is what a browser sends of the review of several upgrades.
+// confirmed returns what a browser sends to confirm the review of several upgrades.
 func confirmed(review shown) []string {
 	form := []string{"do", "upgrade"}
 	for _, id := range regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(review.body, -1) {
@@ -252,7 +252,7 @@ func confirmed(review shown) []string {
 	return form
 }
 
-// Several apps are upgraded once it was shown what that changes; what is refused keeps none of the others back.
+// Several apps are upgraded after a review; a refused upgrade does not stop the others.
 func TestConsoleUpgradesSeveral(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -308,7 +308,7 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 	})
 }
 
-// An upgrade that was reviewed is made of what was reviewed: if the app has changed meanwhile, the page says so.
+// An upgrade does what was reviewed: if the app has changed meanwhile, the page says so.
 func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -338,7 +338,7 @@ func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 	})
 }
 
-// A tag that is moved after it was reviewed is not installed unseen: what it leads to now is shown first.
+// If a tag is moved after the review, it is not installed; its new content is shown first.
 func TestConsoleUpgradesToReviewedCommit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

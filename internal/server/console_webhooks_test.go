@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A webhook is made, tested, changed, gets another secret and is deleted, all by its pages.
+// A webhook is made, tested and changed, gets another secret and is deleted, all by its pages.
 func TestConsoleWebhooks(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -44,10 +44,10 @@ func TestConsoleWebhooks(t *testing.T) {
 		v.want(200, "Nothing was sent yet.", v.get(page))
 		v.want(200, "A test is on its way", v.post(page, "do", "test"))
 		id := <-came
-		for !strings.Contains(v.get(page).body, "delivered") { // until it has been written down
+		for !strings.Contains(v.get(page).body, "delivered") { // until the delivery has been stored
 		}
 		v.want(200, id[:12], v.get(page))
-		v.want(200, `>Send again<span class="hidden">: webhook.test</span></button>`, v.get(page)) // named as it is shown
+		v.want(200, `>Send again<span class="hidden">: webhook.test</span></button>`, v.get(page)) // with the name that is shown
 		delivery := must[client.Page[client.WebhookDelivery]](t)(s.ListDeliveries(t.Context(), 1, client.Range{})).Results[0]
 		v.want(200, "on its way again. Within", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
 		if again := <-came; again != id {
@@ -80,8 +80,8 @@ func TestConsoleWebhooks(t *testing.T) {
 	})
 }
 
-// The address of a webhook, which may be secret, is not kept for somebody whose session has ended: whoever has edited it
-// types it again, and is not told that the rest is all that was changed.
+// The address of a webhook may be secret, so it is not kept when a session has ended: a user who has edited it must
+// type it again, and the page does not say that only the rest was changed.
 func TestConsoleAddressIsNotKept(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -16,7 +16,7 @@ import (
 	"foyer/internal/server"
 )
 
-// The first start makes a site that runs an app, whose page everybody may open.
+// The first start makes a site that runs an app; everybody may open its try page.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, demo := range []bool{true, false} {
@@ -30,7 +30,7 @@ func TestDemo(t *testing.T) {
 		go func() {
 			stopped <- server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: out, Leave: 10 * time.Millisecond}.Run(ctx)
 		}()
-		<-log.baseURL // it has said what it made
+		<-log.baseURL // the first start is complete
 		address := regexp.MustCompile(`http://\S+/sites/[A-Z2-7]{26}/try`).FindString(out.String())
 		if demo != (address != "") {
 			t.Errorf("with %t: %s", demo, out)

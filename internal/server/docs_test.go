@@ -14,8 +14,8 @@ import (
 	"foyer/internal/server"
 )
 
-// The samples are for the organization that a link of the console comes from, else for the first of
-// whoever is signed in; for others they name none.
+// The samples use the organization of the link in the console, or else the user's first one; for visitors who are not
+// signed in they name none.
 func TestDocsOfAnOrganization(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,11 +62,11 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	}
 }
 
-// Sessions that are guessed there count as wrong.
+// Guessed sessions count as wrong keys do.
 func TestDocsLimit(t *testing.T) {
 	t.Parallel()
 	v := visit(t, start(t, config.Config{}), "")
-	const asked, tries = 20, 200 // alone, the console would have to be asked 600 times
+	const asked, tries = 20, 200 // without these, the console would have to be requested 600 times
 	for range tries {
 		for range asked {
 			if got := v.send(http.MethodHead, "/docs", "", "Cookie", "foyer=guess"); got.status != http.StatusOK {

@@ -12,8 +12,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// await asks until the answer is the one that is wanted: that it is within two seconds of the servers' clock,
-// TestKeysOnTwoServers and TestSessionOfAKey show, which set it.
+// await asks until the wanted answer comes. TestKeysOnTwoServers and TestSessionOfAKey, which set the clock, check that
+// this takes at most two seconds.
 func await(t *testing.T, what string, want int, ask func() int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ask() != want; {
@@ -23,7 +23,7 @@ func await(t *testing.T, what string, want int, ask func() int) {
 	}
 }
 
-// at is a browser at another server that has kept the cookies which v has now.
+// at returns a browser at another server that has the current cookies of v.
 func (v *visitor) at(s *running) *visitor {
 	v.Helper()
 	jar := must[*cookiejar.Jar](v.T)(cookiejar.New(nil))
@@ -31,8 +31,8 @@ func (v *visitor) at(s *running) *visitor {
 	return &visitor{T: v.T, url: s.URL, http: http.Client{Jar: jar}}
 }
 
-// What is ended on one server is refused there at once and soon on every other, by a cookie that was kept
-// from before, too: a session, a key and what began with it, and a member.
+// What is ended on one server is refused there at once, and soon on every other server, even with a cookie from before.
+// This is true of sessions, of keys and the sessions they started, and of members.
 func TestEndsOnEveryServer(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, dbURL string) {

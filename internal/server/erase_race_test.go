@@ -22,18 +22,18 @@ import (
 	"foyer/internal/server"
 )
 
-// inviting is an organization whose owner has something done to an invite that ada made, who is erased.
+// inviting is an organization with an invite that ada, who is erased, has made; its owner changes the invite meanwhile.
 type inviting struct {
 	*server.Domain
 	join       func(email string, level access.Level) access.Caller
 	owner, ada access.Caller
 	made       invite.Invite
-	token      string // of its link
+	token      string // in its link
 }
 
 const inviter = "ada@inviter.example"
 
-// withInvite makes them, and the context of a request with an Idempotency-Key.
+// withInvite makes such an organization, and the context of a request with an Idempotency-Key.
 func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 	t.Helper()
 	cfg := config.Config{Database: url, DataDir: t.TempDir(), Secret: "a secret that all servers of the tests share", InviteTTL: time.Hour}
@@ -63,7 +63,7 @@ func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 
 func draftTo(email string) invite.Draft { return invite.Draft{TargetEmail: patch.Of(email)} }
 
-// meanwhile returns what begins to do something, and returns when that waits or is done; its error comes with the channel.
+// meanwhile returns begin, which starts do and returns when do waits or is done, and a channel for the error of do.
 func (w *inviting) meanwhile(t *testing.T, do func() error) (begin func(), ended <-chan error) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -73,7 +73,7 @@ func (w *inviting) meanwhile(t *testing.T, do func() error) (begin func(), ended
 	}), done
 }
 
-// erase is meanwhile of erasing ada.
+// erase is meanwhile for erasing ada.
 func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
 	t.Helper()
 	return w.meanwhile(t, func() error {
@@ -82,7 +82,7 @@ func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
 	})
 }
 
-// resend is meanwhile of resending ada's invite in the request of ctx.
+// resend is meanwhile for resending ada's invite in the request of ctx.
 func (w *inviting) resend(ctx context.Context, t *testing.T) (begin func(), resent <-chan error) {
 	t.Helper()
 	return w.meanwhile(t, func() error {
@@ -91,7 +91,7 @@ func (w *inviting) resend(ctx context.Context, t *testing.T) (begin func(), rese
 	})
 }
 
-// What shows whoever made an invite is erased with them, if it was about to be stored.
+// If data that shows the maker of an invite is about to be stored while they are erased, it is erased too.
 func TestEraseInviterMeanwhile(t *testing.T) {
 	t.Parallel()
 	for what, tc := range map[string]struct {
@@ -176,14 +176,14 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 	}
 }
 
-// An invite that is resent while whoever made it is erased shows who has been erased.
+// An invite that is resent while its maker is erased does not show them.
 func TestResendWhileErasing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, ctx := withInvite(t, url)
 		begin, resent := w.resend(ctx, t)
 		w.Organizations.UserErasers = append(w.Organizations.UserErasers, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
-			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`) // with what travels with it
+			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`) // the pending statements have run when this returns
 			begin()
 			return err
 		})
@@ -197,7 +197,7 @@ func TestResendWhileErasing(t *testing.T) {
 	})
 }
 
-// An invite that somebody else takes over meanwhile can be resent, by whoever waited for them.
+// If an invite gets another maker meanwhile, a resend that waits for that succeeds.
 func TestResendWhileTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -214,7 +214,7 @@ func TestResendWhileTakenOver(t *testing.T) {
 	})
 }
 
-// Whoever invites several addresses of somebody who is erased does so first, or after that; neither stops the other.
+// Inviting several addresses of a user while they are erased comes first or second. There is no deadlock.
 func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	t.Parallel()
 	w, _ := withInvite(t, dbtest.Postgres(t)) // SQLite has one transaction at a time

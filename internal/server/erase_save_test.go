@@ -20,8 +20,8 @@ import (
 	"foyer/internal/server"
 )
 
-// Whoever saves an app in a request with an Idempotency-Key while they are erased does so first, or is refused; neither
-// stops the other, wherever the save is.
+// A user who saves an app, in a request with an Idempotency-Key, while they are erased either saves first or is
+// refused. There is no deadlock, however far the save is.
 func TestSaveWhileItsUserIsErased(t *testing.T) {
 	t.Parallel()
 	for what, tc := range map[string]struct{ method, path, body, waitsFor string }{
@@ -80,7 +80,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 	}
 }
 
-// awaitWaiting returns once that many transactions wait for others, or are done.
+// awaitWaiting returns once n transactions wait for locks or are done.
 func awaitWaiting(t *testing.T, d *db.DB, n int, done func() int) {
 	t.Helper()
 	for waiting := 0; waiting+done() < n; {
@@ -92,7 +92,7 @@ func awaitWaiting(t *testing.T, d *db.DB, n int, done func() int) {
 	}
 }
 
-// What shows somebody else in a kept answer is erased with them, if it was about to be stored.
+// If a kept answer that shows another user is about to be stored while they are erased, it is erased too.
 func TestEraseWhoIsAnswered(t *testing.T) {
 	t.Parallel()
 	for what, tc := range map[string]struct {
@@ -146,8 +146,8 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 	}
 }
 
-// Whoever withdraws a version of theirs, in a request with an Idempotency-Key, while they are erased does so first; neither stops
-// the other.
+// A user who withdraws a version that they made, in a request with an Idempotency-Key, while they are erased does so
+// first. There is no deadlock.
 func TestWithdrawWhileErasing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

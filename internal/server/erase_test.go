@@ -28,7 +28,7 @@ import (
 	"foyer/internal/server"
 )
 
-// texts are all texts in a database, by table.
+// texts returns all texts in a database, by table.
 func texts(t *testing.T, d *db.DB) map[string][]string {
 	t.Helper()
 	names := `SELECT name FROM sqlite_schema WHERE type = 'table'`
@@ -37,7 +37,7 @@ func texts(t *testing.T, d *db.DB) map[string][]string {
 	}
 	all := map[string][]string{}
 	for _, table := range must[[]string](t)(db.All(t.Context(), d, db.Value[string], names)) {
-		row := `CAST(whole.* AS TEXT)` // not the table's name, which is that of a column in activity
+		row := `CAST(whole.* AS TEXT)` // not the table's name, because activity has a column of this name
 		if strings.Contains(names, "sqlite") {
 			columns := must[[]string](t)(db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('`+table+`')`))
 			row = `CAST(COALESCE("` + strings.Join(columns, `", '') || ' ' || COALESCE("`) + `", '') AS TEXT)`
@@ -47,7 +47,7 @@ func texts(t *testing.T, d *db.DB) map[string][]string {
 	return all
 }
 
-// holding names the tables that have a text.
+// holding returns the tables that contain a text.
 func holding(t *testing.T, d *db.DB, text string) (tables []string) {
 	t.Helper()
 	for table, rows := range texts(t, d) {
@@ -59,8 +59,8 @@ func holding(t *testing.T, d *db.DB, text string) (tables []string) {
 	return tables
 }
 
-// wantFilled wants a text in each table that has one of some columns, but for a few: what a new table holds is
-// erased only if somebody has thought of it.
+// wantFilled checks that each table with one of some columns, with a few exceptions, contains a text: otherwise the
+// test would not notice a new table that is not erased.
 func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...string) {
 	t.Helper()
 	in := `('` + strings.Join(columns, `', '`) + `')`
@@ -76,7 +76,7 @@ func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...st
 	}
 }
 
-// After a user is erased, nothing that is stored or written from then on has their name or address.
+// After a user is erased, neither what is stored nor what is written from then on contains their name or address.
 func TestEraseUser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -107,7 +107,7 @@ func TestEraseUser(t *testing.T) {
 
 		again := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/organizations/@current/invites/bulk", strings.NewReader(`[{"target_email":"carl@x.example"}]`)))
 		again.Header = http.Header{"Authorization": {"Bearer " + accepted.APIKey}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
-		if got := do(t, again); got.status != 200 || !strings.Contains(got.body, email) { // it shows who made the invite
+		if got := do(t, again); got.status != 200 || !strings.Contains(got.body, email) { // it shows the maker of the invite
 			t.Errorf("%d: %s", got.status, got.body)
 		}
 
@@ -119,12 +119,12 @@ func TestEraseUser(t *testing.T) {
 		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, KeyID: key.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example"), LastName: patch.Of("Lovelacia Byron")}))
 
 		raw := dbtest.Open(t, url)
-		wantFilled(t, raw, email, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is gone once it is mailed
+		wantFilled(t, raw, email, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is removed once it is mailed
 		logged := len(s.log.String())
 		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, email); err != nil {
 			t.Fatal(err)
 		}
-		if i, err := theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"}); err == nil { // their key may still be known
+		if i, err := theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"}); err == nil { // their key may still be cached
 			t.Errorf("made after that: %+v", i)
 		}
 		for table, rows := range texts(t, raw) {
@@ -163,7 +163,8 @@ func TestEraseUser(t *testing.T) {
 	})
 }
 
-// What shows a user who had an address that is another's now goes with them, too: their names are theirs alone.
+// If a user's former address belongs to another user now, data that shows the former one is still erased with them,
+// since their names are only theirs.
 func TestEraseUserWithoutTheirAddress(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -187,7 +188,7 @@ func TestEraseUserWithoutTheirAddress(t *testing.T) {
 	})
 }
 
-// An invite that goes with a person who is erased does not vanish without a word: the activity says so, without their address.
+// If erasing a person deletes an invite, the activity says so, without their address.
 func TestEraseUserRecordsInvites(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -204,7 +205,7 @@ func TestEraseUserRecordsInvites(t *testing.T) {
 	})
 }
 
-// awaitRefused asks with a key until it is refused, for 2 seconds of the server's own time at most.
+// awaitRefused sends requests with a key until it is refused, which takes at most 2 seconds of the server's time.
 func awaitRefused(t *testing.T, s *running, key string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); browse(t, "GET", s.URL+"/api/users/@me", map[string][]string{"Authorization": {"Bearer " + key}}).status != 401; {
@@ -233,7 +234,7 @@ func TestEraseUserRefusesTheLastOwner(t *testing.T) {
 		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, "ada@x.example"); err == nil || !strings.Contains(err.Error(), "last owner of organization") {
 			t.Errorf("got %v", err)
 		}
-		must[client.OrganizationInfo](t)(s.Get(t.Context())) // the key still holds
+		must[client.OrganizationInfo](t)(s.Get(t.Context())) // the key is still valid
 	})
 }
 
@@ -244,13 +245,13 @@ func hooked(t *testing.T, s *running) int64 {
 	return must[client.Webhook](t)(s.CreateWebhook(t.Context(), hook)).ID
 }
 
-// fillBackground fills the tables that only time and traffic fill for an organization.
+// fillBackground fills the tables of an organization that otherwise only time and traffic fill.
 func fillBackground(t *testing.T, d *db.DB, organizationID string) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		for _, query := range []string{
 			`INSERT INTO key_uses (key_id, organization_id, last_used_at) SELECT MIN(id), CAST($1 AS TEXT), CAST($2 AS TIMESTAMPTZ) FROM keys
-				WHERE TRUE ON CONFLICT DO NOTHING`, // the server may have noted that use itself
+				WHERE TRUE ON CONFLICT DO NOTHING`, // the server may have recorded that use itself
 			`INSERT INTO signin_failures (user_id, organization_id, since, others) SELECT MIN(id), CAST($1 AS TEXT), CAST($2 AS TIMESTAMPTZ), 1 FROM users`,
 			`INSERT INTO event_traces (organization_id, request_id, parent, created_at) VALUES ($1, 'r', 'p', $2)`,
 			`INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at)
@@ -271,7 +272,7 @@ func fillBackground(t *testing.T, d *db.DB, organizationID string) {
 	}
 }
 
-// A deleted organization leaves its activity, and nothing else.
+// A deleted organization leaves nothing but its activity.
 func TestEraseOrganization(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -305,7 +306,7 @@ func TestEraseOrganization(t *testing.T) {
 		if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
 			t.Fatal(err)
 		}
-		// The server may still know the key.
+		// The server may still have the key in its cache.
 		_, appErr := s.CreateApp(t.Context(), client.AppDraft{Name: "Late", IsGlobal: true})
 		_, inviteErr := s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"})
 		_, hookErr := s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://hooks.acme.example/late"), Events: []string{"webhook.test"}})
@@ -348,7 +349,7 @@ func TestEraseOrganization(t *testing.T) {
 	})
 }
 
-// Whoever invites while their organization is erased waits for that and is refused; neither stops the other.
+// A request that invites while its organization is erased waits for that and is refused. There is no deadlock.
 func TestInviteWhileErasing(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Postgres(t) // SQLite has one transaction at a time
@@ -359,7 +360,7 @@ func TestInviteWhileErasing(t *testing.T) {
 	})
 }
 
-// So does whoever saves an app of theirs, which sites have.
+// The same is true of saving an app of the organization that sites have.
 func TestSaveWhileErasing(t *testing.T) {
 	t.Parallel()
 	for _, global := range []bool{true, false} {
@@ -376,8 +377,8 @@ func TestSaveWhileErasing(t *testing.T) {
 	}
 }
 
-// whileErasing erases the organization of a server. Each time that so many erasers are done it begins a change, which
-// is to wait for that, unless the server knows of it already, and to be refused.
+// whileErasing erases the organization of a server. After each of the given numbers of erasers it starts a change,
+// which must wait for the erasure, unless the server knows of it already, and be refused.
 func whileErasing(t *testing.T, s *running, url string, after []int, change func(context.Context) error) {
 	t.Helper()
 	cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
@@ -387,7 +388,7 @@ func whileErasing(t *testing.T, s *running, url string, after []int, change func
 	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
 	changed, begun := make(chan error, len(after)), 0
 	begin := func(ctx context.Context, tx *db.Tx, _ string) error {
-		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // with what travels with it
+		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // the pending statements have run when this returns
 			return err
 		}
 		begun++

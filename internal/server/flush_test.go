@@ -11,8 +11,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// No stop waits long for a database that does not answer, also one that comes while
-// notes are written.
+// A stop does not wait long for a database that does not answer, even if it comes during a flush.
 func TestFlushEnds(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

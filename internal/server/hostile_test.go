@@ -19,7 +19,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// serveVariable has this program be a server, for tests that look at its memory.
+// serveVariable makes this program a server, for tests that measure its memory.
 const serveVariable = "FOYER_TEST_SERVE"
 
 func serveIfAsked() {
@@ -28,7 +28,7 @@ func serveIfAsked() {
 	}
 }
 
-// startProcess runs a server as a process of its own.
+// startProcess runs a server in its own process.
 func startProcess(t *testing.T) (s *running, pid int) {
 	t.Helper()
 	s = &running{key: access.NewKey(), log: newLockedBuffer()}
@@ -38,7 +38,7 @@ func startProcess(t *testing.T) (s *running, pid int) {
 		"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_UPSTREAM_ALLOW=127.0.0.0/8", "FOYER_RATE_LIMIT=off",
 	}
 	cmd.Stderr = s.log
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // SIGINT may be ignored by whoever runs the tests
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // the caller of the tests may ignore SIGINT
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func startProcess(t *testing.T) (s *running, pid int) {
 	return s, cmd.Process.Pid
 }
 
-// peakMemory is the most that a process has held in memory, in bytes.
+// peakMemory returns the most memory that a process has held, in bytes.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -71,7 +71,7 @@ func peakMemory(t *testing.T, pid int) int {
 	return 0
 }
 
-// redeclare is source that takes the compiler minutes.
+// redeclare returns source that takes the compiler minutes.
 func redeclare() string {
 	var text strings.Builder
 	for i := range 10_000 {
@@ -80,8 +80,7 @@ func redeclare() string {
 	return text.String()
 }
 
-// Whatever is compiled or unpacked, the server still answers others, and its own
-// memory stays small.
+// Whatever the server compiles or unpacks, it still answers other requests, and its own memory stays small.
 func TestHostileWork(t *testing.T) {
 	s, pid := startProcess(t)
 	bomb := upstreamtest.NewHost(t).Repo(t, "bomb")
@@ -90,7 +89,7 @@ func TestHostileWork(t *testing.T) {
 		upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: bomb.Blob(t, `{"name": "Bomb"}`)},
 		upstreamtest.Entry{Mode: "100644", Name: "site.ts", Object: blob},
 	))
-	bomb.Git(t, "", "repack", "-adq") // or the host would compress it in the time that a fetch has
+	bomb.Git(t, "", "repack", "-adq") // otherwise the host would spend the time of a fetch on compressing it
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
 	save := func(text string) func() {
 		return func() {
@@ -123,7 +122,7 @@ func TestHostileWork(t *testing.T) {
 					answered++
 				}
 			}
-			const pace = 50 // a server that is held up answers one or two; this one hundreds at least
+			const pace = 50 // a blocked server answers one or two; this one at least hundreds
 			if answered < pace {
 				t.Errorf("%d other requests were answered meanwhile, want %d", answered, pace)
 			}

@@ -16,10 +16,10 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// mostMemory is what a server with the default bound stays below, whatever its clients do.
+// mostMemory bounds the memory of a server with the default limit, whatever its clients do.
 const mostMemory = 300 << 20
 
-// slowly opens a connection that takes in little at a time, and sends a request with a key.
+// slowly opens a connection that reads little at a time, and sends a request with a key.
 func (s *running) slowly(t *testing.T, method, path string, more ...string) net.Conn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -38,7 +38,7 @@ func (s *running) slowly(t *testing.T, method, path string, more ...string) net.
 	return conn
 }
 
-// statusOf reads the first line of an answer, and nothing else of it.
+// statusOf reads only the beginning of an answer, with its status.
 func statusOf(t *testing.T, conn net.Conn) int {
 	t.Helper()
 	line := make([]byte, len("HTTP/1.1 200"))
@@ -52,8 +52,7 @@ func statusOf(t *testing.T, conn net.Conn) int {
 	return status
 }
 
-// wantBounded fails unless some of the answers were 200, all others 503, and the server
-// stayed small.
+// wantBounded fails unless some answers were 200, all others 503, and the server's memory stayed small.
 func wantBounded(t *testing.T, pid int, answered map[int]int) {
 	t.Helper()
 	peak := peakMemory(t, pid)
@@ -66,7 +65,7 @@ func wantBounded(t *testing.T, pid int, answered map[int]int) {
 	t.Logf("%v, %d MB", answered, peak>>20)
 }
 
-// largeApp makes an app with 10 MiB of source and returns its path.
+// largeApp makes an app with 10 MiB of source, and returns its path.
 func (s *running) largeApp(t *testing.T) string {
 	t.Helper()
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
@@ -97,8 +96,7 @@ func (s *running) join(t *testing.T, email string) *running {
 	return &running{URL: s.URL, key: member.Key}
 }
 
-// Clients that read slowly have the server keep only so much for them, and are told when
-// to come again; others go on.
+// The server keeps a bounded amount for clients that read slowly, and tells them when to retry; other users are served.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	s, pid := startProcess(t)
@@ -117,7 +115,7 @@ func TestSlowReaders(t *testing.T) {
 		answered[statusOf(t, conn)]++
 	}
 	wantBounded(t, pid, answered)
-	for last := http.StatusOK; last == http.StatusOK; { // until there is room for no other one
+	for last := http.StatusOK; last == http.StatusOK; { // until there is no room for another one
 		conn := s.slowly(t, http.MethodGet, path)
 		last = statusOf(t, conn)
 		conns = append(conns, conn)
@@ -135,12 +133,12 @@ func TestSlowReaders(t *testing.T) {
 	for _, conn := range conns {
 		conn.Close()
 	}
-	for s.send(t, http.MethodGet, path, "").status != http.StatusOK { // the server finds out that they have gone
+	for s.send(t, http.MethodGet, path, "").status != http.StatusOK { // until the server notices that they have disconnected
 		continue
 	}
 }
 
-// Clients that hold the ends of their bodies back have the server keep only so much.
+// The server keeps a bounded amount for clients that hold back the ends of their bodies.
 func TestHeldBodies(t *testing.T) {
 	t.Parallel()
 	s, pid := startProcess(t)
@@ -160,7 +158,7 @@ func TestHeldBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		status := statusOf(t, conn)
-		if status == http.StatusBadRequest { // a file may have 1 MiB: it was read as a whole
+		if status == http.StatusBadRequest { // a file may have 1 MiB, so the whole body was read
 			status = http.StatusOK
 		}
 		answered[status]++
@@ -168,8 +166,8 @@ func TestHeldBodies(t *testing.T) {
 	wantBounded(t, pid, answered)
 }
 
-// withhold opens connections from an address, each with a form whose last byte does not come, until one more of that
-// address is refused.
+// withhold opens connections from an address, each with a form whose last byte does not come, until the server refuses
+// another one from that address.
 func (s *running) withhold(t *testing.T, from, path string) {
 	t.Helper()
 	form := "key=" + strings.Repeat("x", 40_000)
@@ -192,7 +190,8 @@ func (s *running) withhold(t *testing.T, from, path string) {
 	}
 }
 
-// However much is sent without a key and held back: whoever has one, pages with apps and people who sign in are served.
+// However much is sent without a key and held back, the server still serves requests with a key, pages with apps, and
+// sign-ins.
 func TestHeldBodiesWithoutAKey(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -201,7 +200,7 @@ func TestHeldBodiesWithoutAKey(t *testing.T) {
 		s.withhold(t, "192.0.2.1", "/console/session")
 		s.withhold(t, "192.0.2.2", "/invite/abc")
 		c := must[*client.Client](t)(client.New(s.URL, s.key))
-		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}})) // no key is in memory any more
+		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}})) // no key is cached any more
 		visit(t, s, key.APIKey)
 		for _, path := range []string{"/readyz", sites + "/manifest.json", sites + "/loader.js", "/console/session"} {
 			if got := browse(t, http.MethodGet, s.URL+path, nil); got.status >= http.StatusInternalServerError {

@@ -23,7 +23,7 @@ import (
 
 const testdata = "../infra/upstream/testdata/"
 
-// Real plugin.json files install into apps whose config_schema is their config.
+// Real plugin.json files are installed as apps whose config_schema is their config.
 func TestRealManifests(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -73,7 +73,7 @@ func TestManifestVariants(t *testing.T) {
 	}
 }
 
-// What cannot be installed is refused, and leaves nothing behind.
+// An install that is not possible is refused and leaves nothing behind.
 func TestRefusedInstalls(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -124,7 +124,7 @@ func TestRefusedInstalls(t *testing.T) {
 	})
 }
 
-// Credentials reach the upstream at an install and at an upgrade, and nobody else.
+// The upstream gets the credentials at an install and at an upgrade; nobody else gets them.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -158,7 +158,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// Only the operator is told why a host cannot be reached: in the log.
+// Only the operator learns why a host cannot be reached, from the log.
 func TestUnreachableHost(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -177,14 +177,14 @@ func TestUnreachableHost(t *testing.T) {
 	})
 }
 
-// Of many who install one url at once, one does.
+// If many callers install one url at once, one succeeds.
 func TestInstallTogether(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, upstreamtest.NewHost(t), "wanted", "v1.0.0")
 		var done atomic.Int32
 		var all sync.WaitGroup
-		for range 4 { // as many as one organization may at once
+		for range 4 { // as many as one organization may run at once
 			all.Go(func() {
 				_, err := s.CreateApp(t.Context(), custom(repo, ""))
 				if err == nil {
@@ -201,7 +201,7 @@ func TestInstallTogether(t *testing.T) {
 	})
 }
 
-// The page of an app of the catalog says what it is before it is installed, in its own words, which are text.
+// The page of an app of the catalog describes it before it is installed, in its own words, which are shown as text.
 func TestCatalogEntry(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -298,8 +298,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// A save on an installed app is a version on top of its tag; going to the tag
-// again undoes it.
+// A save of an installed app is a version on top of its tag; an upgrade to that tag undoes it.
 func TestSaveOnInstalled(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -322,7 +321,7 @@ func TestSaveOnInstalled(t *testing.T) {
 	})
 }
 
-// An upgrade that fails, in whatever way, leaves the app exactly as it was.
+// An upgrade that fails, in any way, leaves the app exactly as it was.
 func TestFailedUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

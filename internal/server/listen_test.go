@@ -19,7 +19,7 @@ import (
 
 const socketBase = "https://foyer.example.com"
 
-// socketPath is that of a socket to be, in a folder of its own: t.TempDir's may be too long.
+// socketPath returns the path for a socket, in its own folder, because a path in t.TempDir may be too long.
 func socketPath(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "foyer") //nolint:usetesting // see above
@@ -30,7 +30,7 @@ func socketPath(t *testing.T) string {
 	return filepath.Join(folder, "foyer.sock")
 }
 
-// over is a client that connects to a socket, whatever the url.
+// over returns a client that connects to a socket, whatever the url.
 func over(t *testing.T, path string) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -40,8 +40,8 @@ func over(t *testing.T, path string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A server on a unix socket, which a killed one has left behind, serves as on an address.
-// The owner and the group may connect; the socket goes when the server stops.
+// A server can listen on a unix socket, even if a killed server has left it behind. The owner and the group may
+// connect. The socket is removed when the server stops.
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)
@@ -67,7 +67,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// OPTIONS * (RFC 9110 section 9.3.7) has an answer of ours, and no other than what is not there has.
+// foyer itself answers OPTIONS * (RFC 9110 section 9.3.7), like a path that does not exist.
 func TestOptionsOfTheServer(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{Listen: "127.0.0.1:0"})
@@ -90,7 +90,7 @@ func TestOptionsOfTheServer(t *testing.T) {
 	}
 }
 
-// What a path holds stays there, unless it is a socket on which nobody listens.
+// A server does not remove a file at the socket's path, unless it is a socket on which no process listens.
 func TestSocketPathInUse(t *testing.T) {
 	t.Parallel()
 	used, file := socketPath(t), socketPath(t)

@@ -20,7 +20,7 @@ import (
 
 var lists = flag.Bool("lists", false, "TestLists compares the lists of a large organization with those of a small one")
 
-// fill makes so many apps, invites and members: of the apps, one in so many is disabled, and on a site of its own.
+// fill makes apps, invites and members. One in rare apps is disabled and is on its own site.
 func fill(t *testing.T, s *running, apps, rare, invites, members int) {
 	t.Helper()
 	inParallel(t, apps, func(i int) error {
@@ -59,7 +59,7 @@ func fill(t *testing.T, s *running, apps, rare, invites, members int) {
 	})
 }
 
-// inParallel does something n times, eight at a time.
+// inParallel calls do n times, at most eight at once.
 func inParallel(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -78,8 +78,8 @@ func inParallel(t *testing.T, n int, do func(i int) error) {
 	}
 }
 
-// listPaths are those of all lists of an organization, in the API and in the console. One that needs a thing is asked
-// for one that is there.
+// listPaths returns the paths of all lists of an organization, in the API and in the console. For lists of an object,
+// it uses one that exists.
 func listPaths(t *testing.T, s *running) []string {
 	t.Helper()
 	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))
@@ -103,8 +103,8 @@ func listPaths(t *testing.T, s *running) []string {
 	return all
 }
 
-// TestLists asks for each list of a large organization and of a small one in turn, each time after something has
-// changed in both. The fastest of each counts: what else the machine does only adds to it.
+// TestLists requests each list of a large organization and of a small one in turn, each time after a change in both. It
+// compares the fastest times, since other work of the machine only adds to them.
 func TestLists(t *testing.T) { //nolint:paralleltest // it measures
 	if !*lists {
 		t.Skip("ask for it with -lists")
@@ -115,7 +115,7 @@ func TestLists(t *testing.T) { //nolint:paralleltest // it measures
 		small := &running{URL: large.URL, key: ownerElsewhere(t, cfg)}
 		small.Organization = must[*client.Client](t)(client.New(small.URL, small.key)).Organization(client.Current)
 		began := time.Now()
-		fill(t, small, 200, 2, 100, 100) // no page of it is less full
+		fill(t, small, 200, 2, 100, 100) // full pages, as in the large one
 		fill(t, large, 10_000, 20, 10_000, 1_000)
 		t.Logf("filled in %s", time.Since(began).Round(time.Second))
 		dbtest.Analyze(t, dbtest.Open(t, database))
@@ -123,8 +123,8 @@ func TestLists(t *testing.T) { //nolint:paralleltest // it measures
 	})
 }
 
-// looking are the answers of the API whose count looks at all that there is, and the page of the console that asks for five
-// of them. What is compared is the rest.
+// looking matches the answers of the API whose count reads all matches, and the page of the console that requests five
+// of them. They are not compared.
 var looking = regexp.MustCompile(`^/api/.*(search|/unused|status=any|/overview)|^/console/@current/search`)
 
 func compare(t *testing.T, small, large *running) {

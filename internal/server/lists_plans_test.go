@@ -18,7 +18,7 @@ import (
 	"foyer/internal/infra/trace"
 )
 
-// filtersOf are the filters and orders of lists, by what the path ends with.
+// filtersOf lists the filters and orders of lists, by the end of the path.
 var filtersOf = map[string][]string{
 	"organizations/@current/pipeline_frontend_apps": {
 		"search=a", "plugin_type=source", "is_global=true", "is_global=false", "update=available", "state=disabled", "state=broken", "state=edited", "state=failing",
@@ -44,8 +44,7 @@ var filtersOf = map[string][]string{
 	"organizations/":                                  nil, "users/@me/keys": nil, "users/@me/invites": nil, "users/@me/sessions": nil,
 }
 
-// Each list, with each of its filters and in each order, is read by indexes: none of its statements goes through a
-// table that grows from end to end.
+// Each list, with each filter and in each order, is read by indexes: no statement scans a table that grows.
 func TestListsReadIndexes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -67,7 +66,7 @@ func TestListsReadIndexes(t *testing.T) {
 				ask("/api/" + named.Replace(path+"?"+filter))
 			}
 		}
-		ask("/api/users/@me") // the last one
+		ask("/api/users/@me") // the last request
 		d := dbtest.Open(t, database)
 		for query, request := range readBy(t, spans, "GET /api/users/@me") {
 			plan := planOf(t, d, query)
@@ -78,7 +77,7 @@ func TestListsReadIndexes(t *testing.T) {
 	})
 }
 
-// readBy returns what GETs have read, and by which of them, up to the last one.
+// readBy returns the statements of GET requests, with the request of each, up to the last request.
 func readBy(t *testing.T, spans chan span, last string) map[string]string {
 	t.Helper()
 	statements, requests := map[string]string{}, map[string]string{} // by trace
@@ -107,7 +106,7 @@ func readBy(t *testing.T, spans chan span, last string) map[string]string {
 	}
 }
 
-// small are tables that may be read from end to end: one row, entries that wait for their number, apps that are shared.
+// small lists the tables that may be scanned: one with a single row, the entries without a number yet, the shared apps.
 var small = []string{"access_version", "activity_unnumbered", "plugins USING INDEX plugins_global"}
 
 var (
@@ -115,7 +114,7 @@ var (
 	subquery = regexp.MustCompile(`(CO-ROUTINE|MATERIALIZE) (\w+)|SCAN CONSTANT ROW`)
 )
 
-// readsAll returns the step of a plan that reads a table which grows from end to end; "": none.
+// readsAll returns the step of a plan that scans a growing table; "": none.
 func readsAll(query, plan string) string {
 	made := subquery.FindAllString(plan, -1)
 	for _, m := range scan.FindAllStringSubmatch(plan, -1) {
@@ -132,7 +131,7 @@ func readsAll(query, plan string) string {
 
 var placeholder = regexp.MustCompile(`\$(\d+)`)
 
-// planOf is how the engine runs a statement whatever its arguments are, if it can do without reading from end to end.
+// planOf returns the engine's plan for a statement with any arguments, without scans if possible.
 func planOf(t *testing.T, d *db.DB, query string) (plan string) {
 	t.Helper()
 	args := 0

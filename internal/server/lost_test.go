@@ -15,8 +15,8 @@ import (
 	"foyer/internal/server"
 )
 
-// A server whose database is removed stores nothing, is not ready, and says so once. No other
-// is begun beside the secret.
+// A server whose database file is removed stores nothing, is not ready, and logs the error once. A server does not
+// start with a new database if there is a secret.
 func TestRemovedDatabase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func TestRemovedDatabase(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "foyer admin restore") {
 			t.Fatalf("a start beside the secret: %v", err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "foyer.db"), nil, 0o600); err != nil { // an empty one is none
+		if err := os.WriteFile(filepath.Join(dir, "foyer.db"), nil, 0o600); err != nil { // an empty file is not a database
 			t.Fatal(err)
 		}
 	}
@@ -55,8 +55,8 @@ func TestRemovedDatabase(t *testing.T) {
 	}
 }
 
-// rescue copies a database that was removed from what this process still has open, as the log
-// advises, and finds all in the copy.
+// rescue copies a removed database from the files that this process still has open, as the log advises, and checks the
+// copy.
 func rescue(t *testing.T, dir string) {
 	t.Helper()
 	const open = "/proc/self/fd"
@@ -78,7 +78,7 @@ func rescue(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Remove(filepath.Join(saved, "foyer.db-shm")); err != nil { // nobody needs it
+	if err := os.Remove(filepath.Join(saved, "foyer.db-shm")); err != nil { // the copy does not need it
 		t.Fatal(err)
 	}
 	d, err := db.Open(t.Context(), "sqlite:"+filepath.Join(saved, "foyer.db"))
@@ -91,7 +91,7 @@ func rescue(t *testing.T, dir string) {
 	}
 }
 
-// linkAt is where a link leads; "": it is gone, or none.
+// linkAt returns the target of a link; "": there is no link.
 func linkAt(path string) string {
 	to, err := os.Readlink(path)
 	if err != nil {

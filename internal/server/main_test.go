@@ -47,8 +47,7 @@ func each(t *testing.T, test func(t *testing.T, s *running)) {
 	dbtest.EachURL(t, func(t *testing.T, url string) { test(t, start(t, config.Config{Database: url})) })
 }
 
-// start runs a server on a free port until the test ends; what cfg leaves open is
-// fit for tests.
+// start runs a server on a free port until the test ends; settings that cfg leaves empty get values for tests.
 func start(t *testing.T, cfg config.Config) *running {
 	t.Helper()
 	return startTraced(t, cfg, nil)
@@ -105,7 +104,7 @@ func startTraced(t *testing.T, cfg config.Config, tracer *trace.Tracer) *running
 	return s
 }
 
-// lockedBuffer keeps a server's log and finds its base url there.
+// lockedBuffer stores a server's log and finds its base url there.
 type lockedBuffer struct {
 	baseURL chan string
 
@@ -117,9 +116,9 @@ func newLockedBuffer() *lockedBuffer { return &lockedBuffer{baseURL: make(chan s
 
 func (b *lockedBuffer) Write(text []byte) (int, error) {
 	b.mu.Lock()
-	b.all.Write(text) // before anybody who hears that the server listens looks here
+	b.all.Write(text) // before anybody who learns that the server listens reads it
 	b.mu.Unlock()
-	for line := range bytes.Lines(text) { // of another process, several may come at once
+	for line := range bytes.Lines(text) { // another process may write several at once
 		var entry struct {
 			Msg     string `json:"msg"`
 			BaseURL string `json:"base_url"`
@@ -184,7 +183,7 @@ func do(t *testing.T, r *http.Request) answer {
 	return answer{w.StatusCode, w.Header, string(body)}
 }
 
-// refused checks that err is a refusal with a status, a code and a field to blame.
+// refused checks that err is a refusal with a status, a code and the name of a field.
 func refused(t *testing.T, err error, status int, code, attr string) {
 	t.Helper()
 	e, ok := errors.AsType[*client.Error](err)

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// fullListener has no file descriptor for the first connection.
+// fullListener fails once, as if there were no file descriptor for the first connection.
 type fullListener struct {
 	net.Listener
 	failed atomic.Bool
@@ -29,7 +29,7 @@ func (l *fullListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// That nobody can connect is in the log.
+// The log says that connections cannot be accepted.
 func TestAcceptFails(t *testing.T) {
 	t.Parallel()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -61,7 +61,7 @@ func TestAcceptFails(t *testing.T) {
 	}
 }
 
-// So is that nobody can ask for metrics, for now or at all.
+// The log also says that requests for metrics cannot be accepted, for now or at all.
 func TestMetricsAcceptFails(t *testing.T) {
 	t.Parallel()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func TestMetricsAcceptFails(t *testing.T) {
 	background.Wait()
 }
 
-// What clients break off is not.
+// Disconnects of clients are not logged.
 func TestNoiseOfClients(t *testing.T) {
 	t.Parallel()
 	var lines bytes.Buffer

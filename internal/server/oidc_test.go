@@ -46,7 +46,7 @@ func TestSignInByProvider(t *testing.T) {
 	})
 }
 
-// Whoever is refused gets a page that helps, and nothing is made.
+// A user who is refused gets a page that helps, and nothing is stored.
 func TestSignInByProviderRefused(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -122,14 +122,14 @@ func TestSignInByProviderReplayed(t *testing.T) {
 		other := visit(t, start(t, config.Config{
 			Database: dbURL, OIDC: config.OIDC{Issuer: p.URL, ClientID: "foyer", ClientSecret: "the secret of the client", Scopes: []string{"openid"}},
 		}), "")
-		if strings.HasPrefix(dbURL, "postgres:") { // a second server, which has the same secret
+		if strings.HasPrefix(dbURL, "postgres:") { // a second server with the same secret
 			other.http.Jar.SetCookies(must[*url.URL](t)(url.Parse(other.url)), cookies)
 			other.want(400, "or it was used", other.get(callback))
 		}
 	})
 }
 
-// A provider that is down stops no start, and no other way to sign in.
+// A provider that is down stops neither the start nor other ways to sign in.
 func TestSignInWhileTheProviderIsDown(t *testing.T) {
 	t.Parallel()
 	p := oidctest.Start(t)
@@ -143,7 +143,7 @@ func TestSignInWhileTheProviderIsDown(t *testing.T) {
 	none.want(400, "begin again", none.get("/console/session/oidc/callback?code=x&state=y"))
 }
 
-// A provider that is slow is given up, with a page that helps, and nothing half-made.
+// A sign-in by a slow provider times out with a page that helps, and stores nothing.
 func TestSignInWhileTheProviderIsSlow(t *testing.T) {
 	t.Parallel()
 	s, p := withProvider(t, "")

@@ -16,7 +16,7 @@ import (
 	"foyer/internal/infra/oidc/oidctest"
 )
 
-// answer posts the form of one of the invitations on a page.
+// answer posts the form of one of the invites on a page.
 func (v *visitor) answer(page shown, organization, do string, form ...string) shown {
 	v.Helper()
 	_, section, ok := strings.Cut(page.body, "<bdi>"+organization+"</bdi></h2>")
@@ -28,7 +28,7 @@ func (v *visitor) answer(page shown, organization, do string, form ...string) sh
 	return v.post(path, append(form, "id", id[1], "do", do, "last_name", "Ofhers")...)
 }
 
-// inviteFrom invites from a new organization.
+// inviteFrom makes an invite from a new organization.
 func inviteFrom(t *testing.T, cfg config.Config, s *running, organization, email string) client.Invite {
 	t.Helper()
 	_, key := joinElsewhere(t, cfg, "host@"+strings.ToLower(organization)+".example")
@@ -37,8 +37,7 @@ func inviteFrom(t *testing.T, cfg config.Config, s *running, organization, email
 	return must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: "Eve", Message: "Come in!"}))
 }
 
-// Whoever is invited signs in by the identity provider before they are a user. Nothing is made
-// before they accept.
+// An invited person signs in by the identity provider before they are a user. Nothing is stored before they accept.
 func TestGuestByProvider(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -92,7 +91,7 @@ func TestGuestByProvider(t *testing.T) {
 		v.want(200, "overview", accepted)
 		v.want(200, "You have accepted the invitation: you are in.", accepted)
 		wantMade(before+1, 1)
-		for _, second := range []shown{v.get("/console/guest"), v.answer(page, "My organization", "accept")} { // of another tab
+		for _, second := range []shown{v.get("/console/guest"), v.answer(page, "My organization", "accept")} { // from another tab
 			v.want(200, "You are signed in already.", second)
 			v.want(200, "There are no invitations for you now", second)
 		}
@@ -103,7 +102,7 @@ func TestGuestByProvider(t *testing.T) {
 	})
 }
 
-// A browser that sends an answer twice shows what it got for the second, which has the cookies of the first.
+// If a browser sends an answer twice, it shows the answer to the second request, which has the cookies of the first.
 func TestGuestAnswersTwice(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -127,7 +126,7 @@ func TestGuestAnswersTwice(t *testing.T) {
 	})
 }
 
-// A guest is nobody else, whoever the browser was signed in as before.
+// A guest is no other user, whoever was signed in to the browser before.
 func TestGuestInSomebodysBrowser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -150,7 +149,7 @@ func TestGuestInSomebodysBrowser(t *testing.T) {
 	})
 }
 
-// The same by a link in a mail; the invite's own page knows a guest, too.
+// The same works by a link in a mail; the invite's own page also knows a guest.
 func TestGuestByMail(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -158,7 +157,7 @@ func TestGuestByMail(t *testing.T) {
 		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
 		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
 		handed := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
-		guestLink(t, mails, 1) // the invite's has none
+		guestLink(t, mails, 1) // the mail of the invite has none
 		anybody := must[*client.Client](t)(client.New(s.URL, ""))
 		for _, email := range []string{"nobody@x.example", "eve@x.example"} {
 			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
@@ -193,7 +192,7 @@ func TestGuestByMail(t *testing.T) {
 	})
 }
 
-// guestLink waits for the nth mail, and returns the path of the link to sign in with.
+// guestLink waits for the nth mail, and returns the path of its sign-in link.
 func guestLink(t *testing.T, mails *mailtest.Server, n int) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -202,7 +201,7 @@ func guestLink(t *testing.T, mails *mailtest.Server, n int) string {
 	return regexp.MustCompile(`/signin/[\w-]+`).FindString(got[n-1].Text(t))
 }
 
-// A user who signs in sees the invites to their verified address first, and goes on from there.
+// A user who signs in first sees the invites to their verified address, and continues from there.
 func TestOwnInvitesInTheConsole(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -226,7 +225,7 @@ func TestOwnInvitesInTheConsole(t *testing.T) {
 	})
 }
 
-// A link that was passed on by hand to somebody who is a user works once they are signed in.
+// A link that was passed on by hand to a user works once they are signed in.
 func TestHandedLinkOfAUser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -256,7 +255,7 @@ func TestHandedLinkOfAUser(t *testing.T) {
 	})
 }
 
-// Whoever opens the link of another is told whom accepting signs in.
+// A user who opens another person's link sees who will be signed in if they accept.
 func TestLinkOfAnother(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

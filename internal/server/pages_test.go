@@ -27,11 +27,11 @@ type shop struct {
 	url  string
 	csp  string          // the policy of its page
 	tab  context.Context //nolint:containedctx // chromedp keeps the tab in it
-	saw  chan string     // what pages say
-	back chan struct{}   // who is elsewhere goes back
+	saw  chan string     // what pages report
+	back chan struct{}   // lets the browser go back from the other page
 }
 
-// open makes a site of a server, and a website in the tab of a browser.
+// open makes a site on a server, and a website that is shown in a browser's tab.
 func open(tab context.Context, t *testing.T, s *running) *shop {
 	t.Helper()
 	shop := &shop{running: s, tab: tab, saw: make(chan string, 10), back: make(chan struct{})}
@@ -43,7 +43,7 @@ func open(tab context.Context, t *testing.T, s *running) *shop {
 	return shop
 }
 
-// ServeHTTP serves the page, and one to wait on before going back.
+// ServeHTTP serves the page, and another page to wait on before going back.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/saw":
@@ -63,8 +63,8 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pageOfShop says what it has seen, once the apps have run, and again when an app is gone. With #leave
-// it is left for a while, which it takes for a minute.
+// pageOfShop reports what it has seen, once the apps have run, and again when an app is removed. With #leave, the
+// browser leaves the page for a while, which seems a minute to it.
 const pageOfShop = `<!doctype html>
 <title>A page</title>
 <body>
@@ -92,10 +92,10 @@ const pageOfShop = `<!doctype html>
 </script>
 %s`
 
-// sees loads the page, and compares what it says.
+// sees loads the page, and compares its reports.
 func (s *shop) sees(t *testing.T, at string, want ...string) {
 	t.Helper()
-	// A page that differs in its hash alone would not be loaded.
+	// The browser would not load a url that differs only in its hash.
 	if err := chromedp.Do(s.tab, chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"+at)); err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +124,12 @@ func (s *shop) app(t *testing.T, text string) client.AppSource {
 	return app
 }
 
-// logging is an app that says that it runs.
+// logging returns an app that logs that it runs.
 func logging(name string) string {
 	return "declare const log: string[]\nexport function inject() { log.push('" + name + "') }\n"
 }
 
-// newTab is a tab of a browser that is started for the test.
+// newTab returns a tab of a browser that is started for the test.
 func newTab(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience))
@@ -142,7 +142,7 @@ func newTab(t *testing.T) context.Context {
 	return tab
 }
 
-// What pages do, with a real server and a real browser, which opens one after another.
+// These tests run pages with a real server and a real browser, which opens them one after another.
 func TestPages(t *testing.T) { //nolint:tparallel // see above
 	t.Parallel()
 	tab := newTab(t)
@@ -154,7 +154,7 @@ func TestPages(t *testing.T) { //nolint:tparallel // see above
 	t.Run("Stopped", func(t *testing.T) { testStopped(tab, t) })
 }
 
-// Six apps run by one element under a strict policy, in their order, whatever becomes of some.
+// Six apps run by one element with a strict policy, in their order, even if some of them fail.
 func testSixApps(tab context.Context, t *testing.T) {
 	s := open(tab, t, start(t, config.Config{}))
 	s.app(t, logging("one"))
@@ -170,8 +170,8 @@ func testSixApps(tab context.Context, t *testing.T) {
 	s.sees(t, "", "all: one,throws,never,module,async,last")
 }
 
-// Whatever switches an app off, it is gone from a page that is loaded later, by a browser that has
-// all of it in its cache, and from one that the back button brings back.
+// An app that is switched off in any way is gone from a page that is loaded later, even if the browser has cached
+// everything, and from a page that the back button restores.
 func testSwitches(tab context.Context, t *testing.T) {
 	cfg := config.Config{DataDir: t.TempDir()}
 	cfg.Database = "sqlite:" + cfg.DataDir + "/foyer.db"
@@ -229,7 +229,7 @@ func testSwitches(tab context.Context, t *testing.T) {
 	}
 }
 
-// on switches something on or off, and waits until the server's pages know.
+// on switches something on or off, and waits until the server's manifests have the change.
 func (s *shop) on(t *testing.T, set func(bool) error, on bool) {
 	t.Helper()
 	if err := set(on); err != nil {
@@ -240,7 +240,7 @@ func (s *shop) on(t *testing.T, set func(bool) error, on bool) {
 	})
 }
 
-// suspend lets the organization use no apps, or all, by a command beside the server.
+// suspend sets the access level of the organization, by a command beside the server.
 func suspend(ctx context.Context, cfg config.Config, to access.AppAccess) error {
 	d, err := server.Open(ctx, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -255,7 +255,7 @@ func suspend(ctx context.Context, cfg config.Config, to access.AppAccess) error 
 	return err
 }
 
-// A preview is seen by the tab that has its link, on the next page too, and by no other.
+// A preview shows in the tab that has opened its link, on the next page too, and in no other tab.
 func testPreview(tab context.Context, t *testing.T) {
 	s := open(tab, t, start(t, config.Config{}))
 	app := s.app(t, logging("one"))
@@ -270,7 +270,7 @@ func testPreview(tab context.Context, t *testing.T) {
 	elsewhere.sees(t, "", "ready: two")
 }
 
-// A page that was there before runs its apps while the server is stopped, after a reload too.
+// A page that was loaded before runs its apps while the server is stopped, even after a reload.
 func testStopped(tab context.Context, t *testing.T) {
 	var s *shop
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(w, r) }))

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/server"
 )
 
-// A start that fails says why, and nothing else; the next one is the first, and shows its key.
+// A failed start reports why, and writes nothing else: the next start is the first one and shows its key.
 func TestMetricsOnAPortInUse(t *testing.T) {
 	t.Parallel()
 	ln := must[net.Listener](t)((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))
@@ -28,8 +28,8 @@ func TestMetricsOnAPortInUse(t *testing.T) {
 	}
 }
 
-// Profiles tell much about a process: they are there if asked for, and on the
-// listener for metrics alone.
+// Profiles reveal much about a process: they are served only if they are switched on, and only on the listener for
+// metrics.
 func TestProfilesAreOffUntilAskedFor(t *testing.T) {
 	t.Parallel()
 	for on, want := range map[bool]int{false: 404, true: 200} {

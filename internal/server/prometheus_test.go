@@ -17,8 +17,7 @@ import (
 	"foyer/internal/config"
 )
 
-// Prometheus finds no fault in the metrics and in the rules of deploy/, and has an answer to each
-// query of the dashboard once there was some load.
+// Prometheus accepts the metrics and the rules of deploy/, and answers each query of the dashboard after some load.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{MetricsListen: "127.0.0.1:0"})
@@ -30,11 +29,11 @@ func TestPrometheus(t *testing.T) {
 	promtool(t, "", "check", "rules", "../../deploy/prometheus-rules.yml")
 	p := startPrometheus(t, listening[1])
 	for title, query := range dashboard(t) {
-		for p.query(t, query) == 0 { // until it was scraped twice, with some load between
+		for p.query(t, query) == 0 { // until two scrapes, with some load between them
 			if _, err := s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "x"}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.GetApp(t.Context(), 1<<40); err == nil { // with a key: without one there is a limit
+			if _, err := s.GetApp(t.Context(), 1<<40); err == nil { // with a key, since there is a limit without one
 				t.Fatal("an app that is not there")
 			}
 			if t.Context().Err() != nil {
@@ -44,7 +43,7 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
-// What waits for events takes as long as it was asked to, which is not slow; what else does is.
+// A request that waits for events takes as long as it asked for and does not count as slow; other requests do.
 func TestWaitingIsNotSlow(t *testing.T) {
 	t.Parallel()
 	const bucket = `foyer_http_request_duration_seconds_bucket{instance="a",route="/api/organizations/{organization_id}/%s",le="%s"}`
@@ -55,7 +54,7 @@ func TestWaitingIsNotSlow(t *testing.T) {
 	}
 }
 
-// Health checks, of which a proxy makes many, are no requests that went well; an alert of its own tells when they fail.
+// Health checks, of which a proxy makes many, do not count as successful requests. Another alert fires when they fail.
 func TestHealthChecksHideNoErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -65,7 +64,7 @@ func TestHealthChecksHideNoErrors(t *testing.T) {
 		{"0+240x30", "0x30", "0x30", false, false},
 		{"0+240x30", "0x30", "0+1x30", true, false},
 		{"0+240x26 6240x4", "0x26 0+240x4", "0x30", false, true},
-		{"0+240x30", "0x28 4 4", "0x30", false, false}, // as it stops
+		{"0+240x30", "0x28 4 4", "0x30", false, false}, // while it stops
 	} {
 		const requests = `foyer_http_request_duration_seconds_count{instance="a",route="%s",status="%s"}`
 		series := map[string]string{
@@ -77,7 +76,7 @@ func TestHealthChecksHideNoErrors(t *testing.T) {
 	}
 }
 
-// Pages that do not get their list of apps are told of, however much else goes well.
+// An alert fires if pages do not get their manifests, however many other requests succeed.
 func TestPagesWithoutAListAlert(t *testing.T) {
 	t.Parallel()
 	const requests = `foyer_http_request_duration_seconds_count{instance="a",route="%s",status="%s"}`
@@ -90,7 +89,7 @@ func TestPagesWithoutAListAlert(t *testing.T) {
 	}
 }
 
-// An address that no server knows is no fault of the mail server.
+// An unknown address is no failure of the mail server.
 func TestOneWrongAddressIsNoAlert(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +108,7 @@ func TestOneWrongAddressIsNoAlert(t *testing.T) {
 	}
 }
 
-// alert holds whether an alert of deploy/ is firing after half an hour of series.
+// alert checks whether an alert of deploy/ is firing after half an hour of series.
 func alert(t *testing.T, name string, fires bool, series map[string]string) {
 	t.Helper()
 	type object map[string]any
@@ -143,7 +142,7 @@ func promtool(t *testing.T, stdin string, args ...string) {
 	}
 }
 
-// dashboard is the queries of the dashboard's panels, by their titles.
+// dashboard returns the queries of the dashboard's panels, by title.
 func dashboard(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/grafana-dashboard.json")
@@ -176,7 +175,7 @@ func dashboard(t *testing.T) map[string]string {
 
 type scraper struct{ url string }
 
-// startPrometheus starts one that scrapes a server every 2 s, the time that a scrape may take.
+// startPrometheus starts a Prometheus that scrapes a server every 2 s, which is also the timeout of a scrape.
 func startPrometheus(t *testing.T, target string) scraper {
 	t.Helper()
 	dir := t.TempDir()
@@ -213,7 +212,7 @@ func startPrometheus(t *testing.T, target string) scraper {
 	}
 }
 
-// query returns how many series answer a query.
+// query returns the number of series in the result of a query.
 func (p scraper) query(t *testing.T, query string) int {
 	t.Helper()
 	got := browse(t, "GET", p.url+"/api/v1/query?query="+url.QueryEscape(query), nil)

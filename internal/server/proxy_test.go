@@ -20,7 +20,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A base url that is https without a trusted proxy is told when the server starts.
+// If the base url is https and there is no trusted proxy, the server warns when it starts.
 func TestNoTrustedProxyIsTold(t *testing.T) {
 	t.Parallel()
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -38,8 +38,7 @@ func TestNoTrustedProxyIsTold(t *testing.T) {
 	}
 }
 
-// The activity has the address of the browser in which something was done, not that of the proxy or of the server, which asks
-// itself.
+// The activity has the address of the browser, not that of the proxy or of the server, whose console asks its own API.
 func TestAddressesOfBrowsers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -56,8 +55,8 @@ func TestAddressesOfBrowsers(t *testing.T) {
 	})
 }
 
-// Each proxy that is documented says where a request comes from, whatever the client says, and waits for answers
-// that take long. Caddy does both by itself.
+// Each documented proxy sends the client's real address, whatever the client sends, and waits for slow answers. Caddy
+// does both by default.
 func TestDocumentedProxies(t *testing.T) {
 	t.Parallel()
 	guide := string(must[[]byte](t)(os.ReadFile("../../docs/operating.md")))
@@ -80,7 +79,7 @@ func TestDocumentedProxies(t *testing.T) {
 	}
 }
 
-// Through nginx as it is documented, which buffers answers, events come as they happen.
+// Events come immediately through nginx with the documented configuration, although it buffers answers.
 func TestEventsThroughProxy(t *testing.T) {
 	t.Parallel()
 	s, tls := start(t, config.Config{}), httptest.NewTLSServer(nil)
@@ -116,7 +115,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	}
 }
 
-// Signing in with a key, or looking at an invite, counts against nobody's address.
+// Signing in with a key and looking at an invite do not count against the address.
 func TestSigningInIsNotCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})

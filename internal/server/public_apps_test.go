@@ -14,9 +14,9 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// publicApps have the plugin.json files of six public apps, and do with their values what these apps
-// do: hosts of shadow trees with styles and HTML, storage that is read at once, forms that are
-// captured, and questions about feature flags, which a page without PostHog never answers.
+// publicApps have the plugin.json files of six public apps, and use their values as these apps do: they make shadow
+// trees with styles and HTML, read storage at once, capture forms, and ask for feature flags, which a page without
+// PostHog never answers.
 var publicApps = []struct{ manifest, site, logs string }{
 	{"plugin_json/PostHog__notification-bar-app.json", `
 		export function inject({ config }) {
@@ -75,7 +75,7 @@ var publicApps = []struct{ manifest, site, logs string }{
 		}`, "Yes ✉️ number"},
 }
 
-// shadow is what all of them begin with.
+// shadow is the beginning of all of them.
 const shadow = `
 	declare const log: string[], say: (id: string) => void
 	function root(css: string): any {
@@ -85,8 +85,8 @@ const shadow = `
 		return tree
 	}`
 
-// Six public apps, installed as they are published and placed with nothing but their defaults, run by
-// one element, under the policy for scripts that the docs name.
+// Six public apps, installed as they are published and placed with their defaults only, run by one element, with the
+// policy for scripts in the docs.
 func testPublicApps(tab context.Context, t *testing.T) {
 	host := upstreamtest.NewHost(t)
 	s := open(tab, t, start(t, config.Config{}))
@@ -105,8 +105,8 @@ func testPublicApps(tab context.Context, t *testing.T) {
 	s.sees(t, "", "all: "+strings.Join(logs, ","), "ready: "+strings.Join(logs, ","))
 }
 
-// The try page runs apps that read storage at once and that have forms, without the origin of the
-// console, and reports nothing.
+// The try page runs apps that read storage at once and that have forms, without the origin of the console, and reports
+// nothing.
 func testTryPage(tab context.Context, t *testing.T) {
 	s := open(tab, t, start(t, config.Config{}))
 	app := s.app(t, `export function inject() {

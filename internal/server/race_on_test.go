@@ -2,5 +2,5 @@
 
 package server_test
 
-// raceEnabled: the race detector needs several times the memory.
+// raceEnabled says that the race detector is on, which needs several times the memory.
 const raceEnabled = true

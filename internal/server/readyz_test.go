@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Whoever asks whether the database answers is told even when it does not.
+// A readiness check is answered even if the database does not answer.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -38,7 +38,7 @@ func TestNotReady(t *testing.T) {
 	})
 }
 
-// A server that stops is not ready as long as it still answers, so that proxies send nothing more.
+// A server that is stopping is not ready although it still answers, so that proxies send nothing more.
 func TestStoppingIsNotReady(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

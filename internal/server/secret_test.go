@@ -13,7 +13,7 @@ import (
 	"foyer/internal/server"
 )
 
-// A secret that is lost is not replaced in silence: what was derived from it is lost too.
+// A lost secret is not replaced silently, since what was derived from it is lost too.
 func TestLostSecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func TestLostSecret(t *testing.T) {
 	if _, err := command().Organizations.Create(t.Context(), "Acme"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(cfg.SecretPath()); err != nil { // which the founder had made
+	if err := os.Remove(cfg.SecretPath()); err != nil { // made by the first command
 		t.Fatal(err)
 	}
 	command()
@@ -45,7 +45,7 @@ func TestLostSecret(t *testing.T) {
 	}
 }
 
-// Nobody is signed out by another secret.
+// Sessions do not depend on the secret.
 func TestSessionUnderAnotherSecret(t *testing.T) {
 	t.Parallel()
 	cfg := config.Config{DataDir: t.TempDir()}

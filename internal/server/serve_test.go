@@ -34,7 +34,7 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 	})
 }
 
-// pipes are a listener whose connections are in memory, for a bubble of synctest.
+// pipes is a listener with connections in memory, for synctest.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -57,7 +57,7 @@ func (p pipes) connect() (net.Conn, error) {
 	return here, nil
 }
 
-// serveOn is serve with a listener, and with what connects to it.
+// serveOn is serve with a listener and a function that connects to it.
 func serveOn(t *testing.T, ln net.Listener, h http.HandlerFunc, connect func() (net.Conn, error)) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,13 +88,13 @@ func (s *served) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(c, text) // a long head is refused before its end
+	_, _ = io.WriteString(c, text) // a long header is refused before its end
 	return c, bufio.NewReader(c)
 }
 
 const head = "GET / HTTP/1.1\r\nHost: foyer.example\r\n"
 
-// What net/http refuses never reaches a handler.
+// A request that net/http refuses never reaches a handler.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s is handled", r.Method, r.URL) })
@@ -130,11 +130,10 @@ func TestDisconnect(t *testing.T) {
 	<-ended
 }
 
-// A stop waits for requests in flight, but not for connections that are idle or have sent
-// half of their next request.
+// A stop waits for requests in flight, but not for connections that are idle or have sent half of their next request.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, testStop) // so that what is to come in the second that it goes on comes in it
+	synctest.Test(t, testStop) // so that everything in the second before the stop happens within it
 }
 
 func testStop(t *testing.T) {
@@ -177,7 +176,7 @@ func testStop(t *testing.T) {
 		s.stop()
 		close(stopped)
 	}()
-	// For a second, answers say that their connection will be closed; new ones are taken.
+	// For a second, answers say that their connection will be closed, and new connections are accepted.
 	for told := false; !told; {
 		c, r := s.dial(t, head+"\r\n")
 		got, err := http.ReadResponse(r, nil)
@@ -205,7 +204,7 @@ func testStop(t *testing.T) {
 	}
 }
 
-// Nothing is left waiting for the stop of a server that could not serve.
+// If a server cannot serve, no goroutine waits for its stop.
 func TestServeOnAClosedListener(t *testing.T) {
 	t.Parallel()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -28,7 +28,7 @@ func TestNoPath(t *testing.T) {
 	}
 }
 
-// Whoever opens the server's address finds what can be asked of it.
+// The server's address shows the reference of the API.
 func TestFrontPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -41,7 +41,7 @@ func TestFrontPage(t *testing.T) {
 	}
 }
 
-// No browser takes what is served for something else.
+// Browsers do not sniff the content type of any answer.
 func TestNothingIsSniffed(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -52,7 +52,7 @@ func TestNothingIsSniffed(t *testing.T) {
 	}
 }
 
-// Who stops a server while it starts has not made it fail.
+// A server that is stopped while it starts has not failed.
 func TestStopWhileItStarts(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

@@ -46,7 +46,7 @@ func TestSignInByMail(t *testing.T) {
 		}
 		path := mailed(t, mails, 1)
 		v := visit(t, s, "")
-		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs do that look through mails
+		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs that scan mails do
 			got := v.send(method, path, "")
 			if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Referrer-Policy") != "no-referrer" || got.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: %d %v", method, got.status, got.header)
@@ -55,7 +55,7 @@ func TestSignInByMail(t *testing.T) {
 				t.Error(got.body)
 			}
 		}
-		for range 700 { // what is right is not counted
+		for range 700 { // correct links do not count for the limit
 			if got := v.get(path); got.status != 200 {
 				t.Fatalf("%d %s", got.status, got.body)
 			}
@@ -67,7 +67,7 @@ func TestSignInByMail(t *testing.T) {
 		signedIn := v.post(path, "form", form)
 		v.want(200, "overview", signedIn)
 		other := visit(t, s, "")
-		other.want(200, "overview", other.post(path, "form", form)) // as the second of a double click, which the browser shows
+		other.want(200, "overview", other.post(path, "form", form)) // as by the second request of a double click, whose answer the browser shows
 		v.want(200, "link in a mail", v.get("/console/sessions"))
 		v.want(200, `value="*"`, v.get("/console/keys"))
 		for _, method := range []string{"GET", "POST"} {
@@ -98,7 +98,7 @@ func TestSignInByMail(t *testing.T) {
 	})
 }
 
-// A mailed link leads on to the page that somebody wanted to see, in the browser that asked for it alone.
+// A mailed link leads to the page that the user wanted to see, but only in the browser that requested the link.
 func TestSignInByMailLeadsOn(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -130,7 +130,7 @@ func TestSignInByMailLeadsOn(t *testing.T) {
 	})
 }
 
-// A form sent twice mails one link: the address's five of an hour are not used up by clicking.
+// A form that is sent twice mails one link: clicking does not use up the five links per hour of an address.
 func TestSignInByMailIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
@@ -145,14 +145,14 @@ func TestSignInByMailIsAskedForOnce(t *testing.T) {
 	ask("ada@x.example", form)
 	mailed(t, mails, 1)
 	ask("ada@x.example", form)
-	ask("bob@x.example", form) // a slip of the pen, put right
+	ask("bob@x.example", form) // the user corrects their address
 	mailed(t, mails, 2)
 	if sent := mails.Mails(); len(sent) != 2 || sent[1].To[0] != "bob@x.example" {
 		t.Errorf("%d mails: %v", len(sent), sent)
 	}
 }
 
-// Who asks for a link loses nothing of what was kept for them.
+// A user who requests a link loses nothing that was kept for them.
 func TestSignInByMailKeepsWhatWasSent(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
@@ -202,8 +202,8 @@ func TestSignInPage(t *testing.T) {
 	}
 }
 
-// Whoever accepts a mailed invite is signed in at once where there is another way in than keys,
-// from old browsers too; one whose link was handed on gets a key, and is signed in with it.
+// A user who accepts a mailed invite is signed in at once, also in old browsers, if there is another way to sign in
+// than keys. A user whose link was passed on gets a key, and is signed in with it.
 func TestAcceptedInABrowser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -240,8 +240,7 @@ func TestAcceptedInABrowser(t *testing.T) {
 	})
 }
 
-// Where links by mail are turned off, a mailed invite signs nobody in either, and a key makes no session
-// where keys are.
+// If links by mail are off, a mailed invite does not sign anybody in; if keys are off, a key does not make a session.
 func TestAcceptedWhereWaysAreOff(t *testing.T) {
 	t.Parallel()
 	provider := oidctest.Start(t).Settings("")
@@ -268,8 +267,8 @@ func TestAcceptedWhereWaysAreOff(t *testing.T) {
 	}
 }
 
-// Whoever has accepted a mailed invite, and is not signed in
-// by it, is told how to: new people by the provider, others as ever.
+// A user who accepts a mailed invite and is not signed in by it learns how to sign in: new users by the provider,
+// others as before.
 func TestAcceptedToSignInByTheProvider(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -297,7 +296,7 @@ func TestAcceptedToSignInByTheProvider(t *testing.T) {
 	})
 }
 
-// A browser that sends no Sec-Fetch-Site says by Origin where a form comes from.
+// If a browser does not send Sec-Fetch-Site, the Origin header says where a form comes from.
 func TestSignInFromAnOldBrowser(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
@@ -308,7 +307,7 @@ func TestSignInFromAnOldBrowser(t *testing.T) {
 	}
 	v.send("POST", "/console/session/mail", "email=ada@x.example", "Origin", s.URL)
 	path := mailed(t, mails, 1)
-	if page := v.get(path).body; !strings.Contains(page, `<meta name="referrer" content="same-origin">`) { // else Origin would be null
+	if page := v.get(path).body; !strings.Contains(page, `<meta name="referrer" content="same-origin">`) { // otherwise Origin would be null
 		t.Error(page)
 	}
 	for _, origin := range []string{"https://evil.example", "null"} {

@@ -19,7 +19,7 @@ import (
 	"foyer/internal/server"
 )
 
-// inHundredDays opens a database on which a server may be at work, with a clock that is as much ahead.
+// inHundredDays opens a database, which a server may be using, with a clock that is 100 days ahead.
 func inHundredDays(t *testing.T, database string) *server.Domain {
 	t.Helper()
 	cfg := config.Config{Database: database, Secret: "a secret that all servers of the tests share", Listen: "127.0.0.1:0"}
@@ -34,7 +34,7 @@ func inHundredDays(t *testing.T, database string) *server.Domain {
 	return d
 }
 
-// What cannot be tidied keeps nothing else from its turn.
+// If one part of Tidy fails, the others still run.
 func TestTidyGoesOn(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -60,10 +60,10 @@ func TestTidyGoesOn(t *testing.T) {
 	})
 }
 
-// readsGrowing is the step of a plan that reads a table from end to end which grows with each visit, request or change.
+// readsGrowing matches a step of a plan that scans a table which grows with each visit, request or change.
 var readsGrowing = regexp.MustCompile(`(Seq Scan on|SCAN) (site_|idempotency|event_traces|activity |activity_numbers|webhook_deliveries|invites|accepted_invites|quotas).*`)
 
-// What is kept only for a time is found by indexes.
+// Expired rows are found by indexes.
 func TestTidyReadsIndexes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -108,7 +108,7 @@ func TestTidyReadsIndexes(t *testing.T) {
 	})
 }
 
-// fillSite fills the tables that only time and traffic fill for the one site.
+// fillSite fills the tables of the only site that otherwise only time and traffic fill.
 func fillSite(t *testing.T, d *db.DB) {
 	t.Helper()
 	now := d.Now()
@@ -126,7 +126,7 @@ func fillSite(t *testing.T, d *db.DB) {
 	}
 }
 
-// However many rows are too old, no transaction that removes them is long.
+// However many rows have expired, no transaction that removes them is long.
 func TestTidyInShortTransactions(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {

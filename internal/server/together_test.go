@@ -8,14 +8,14 @@ import (
 	"foyer/client"
 )
 
-// Sixty saves at once, by thirty clients of one organization, are all done.
+// Sixty simultaneous saves by thirty clients of one organization all succeed.
 func TestSavesTogether(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		var all sync.WaitGroup
 		ready := make(chan struct{})
 		clients := 30
-		if raceEnabled { // its compiler takes ten times as long, and a minute is all that anybody waits
+		if raceEnabled { // its compiler takes ten times as long, and requests wait at most a minute
 			clients = 8
 		}
 		for i := range clients {

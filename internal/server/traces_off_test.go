@@ -17,8 +17,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// While traces are off, a request has nothing to do with them but that each statement, and an entry of the activity, looks for a
-// span once.
+// While traces are off, a request only looks for a span once per statement and once per entry of the activity.
 func TestTracesOff(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -55,7 +54,7 @@ func TestTracesOff(t *testing.T) {
 	}
 }
 
-// untraced is a context that counts who asks it for a span.
+// untraced is a context that counts lookups of a span.
 type untraced struct {
 	context.Context //nolint:containedctx // it stands in for it
 	looks           *int

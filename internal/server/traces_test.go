@@ -32,7 +32,7 @@ type span struct {
 	} `json:"attributes"`
 }
 
-// collector takes what a tracer sends, which has its address with a suffix, and hands on the spans.
+// collector receives the spans of a tracer, whose endpoint is its address with a suffix, and passes them on.
 func collector(t *testing.T, suffix string) (tracer *trace.Tracer, spans chan span) {
 	t.Helper()
 	spans = make(chan span, 10_000)
@@ -64,7 +64,7 @@ func collector(t *testing.T, suffix string) (tracer *trace.Tracer, spans chan sp
 	return tracer, spans
 }
 
-// A trace that begins at a proxy goes on in foyer, in its statements, and at the receiver of a webhook.
+// A trace that starts at a proxy continues in foyer, in its statements, and at the receiver of a webhook.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
@@ -128,7 +128,7 @@ func TestTraces(t *testing.T) {
 	})
 }
 
-// A line of the log names the trace of its request, also of one that foyer began.
+// A line in the log has the id of its request's trace, even if the trace started in foyer.
 func TestTraceInTheLog(t *testing.T) {
 	t.Parallel()
 	tracer, spans := collector(t, "")
@@ -151,7 +151,7 @@ func TestTraceInTheLog(t *testing.T) {
 	}
 }
 
-// A request that waits for events looks for them twice a second, which makes no spans.
+// A request that waits for events looks for them twice a second without making spans.
 func TestWaitingMakesNoSpans(t *testing.T) {
 	t.Parallel()
 	tracer, spans := collector(t, "")
