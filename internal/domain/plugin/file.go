@@ -17,7 +17,7 @@ import (
 	"foyer/internal/infra/upstream/unpack"
 )
 
-// The bounds of a plugin's source are those of what an upstream may send.
+// A plugin's source has the same bounds as what an upstream may send.
 const (
 	MaxFiles       = unpack.MaxFiles
 	MaxFileBytes   = unpack.MaxFileBytes

@@ -102,7 +102,7 @@ func (d *Draft) normalize() {
 	d.Message.Value = strings.TrimSpace(d.Message.Value)
 }
 
-// newType is the type of a plugin that is being created.
+// newType returns the type of a plugin that is being created.
 func (d *Draft) newType() (Type, error) {
 	if d.Type.Fault != nil {
 		return "", d.Type.Fault
@@ -113,7 +113,7 @@ func (d *Draft) newType() (Type, error) {
 	return ParseType(d.Type.Value)
 }
 
-// changedType is the type of a plugin after a change.
+// changedType returns the type of a plugin after a change.
 func (d *Draft) changedType(before Type) (Type, error) {
 	t := Type(d.Type.Value)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// orgs changes organizations.
+// orgs returns the service for organizations.
 func (r rig) orgs() org.Service { return org.Service{DB: r.DB, Keys: &access.Keys{DB: r.DB}} }
 
 // Other organizations see the current version of a shared app and the versions made since it was shared; the older ones

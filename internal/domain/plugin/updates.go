@@ -44,7 +44,7 @@ func (s Service) CheckUpdates(ctx context.Context, every time.Duration) error {
 	return wrong
 }
 
-// setDue sets when the upstreams of new apps are asked: together with the other apps from there or else at a random
+// setDue sets when the upstreams of new apps are asked: together with the other apps from there, or else at a random
 // time within every, so that not all are asked at once.
 func (s Service) setDue(ctx context.Context, every time.Duration) error {
 	for {

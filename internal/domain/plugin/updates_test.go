@@ -22,7 +22,7 @@ import (
 
 const everySix = 6 * time.Hour
 
-// clock moves the time of a rig.
+// clock replaces the rig's clock, and returns a function that moves it.
 func (r rig) clock() (pass func(time.Duration)) {
 	now := r.DB.Now()
 	var mu sync.Mutex

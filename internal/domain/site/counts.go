@@ -39,7 +39,7 @@ func timeOf(bucket int) int64 { return int64(math.Round(math.Pow(growth, float64
 
 const (
 	quiet         = 30_000 // views of a site per minute up to which every view is reported
-	reportedOf    = 10     // above that, one view in this many is reported
+	reportedOf    = 10     // above that, one view in this many, or in a power of it
 	maxSample     = 1000
 	maxPending    = 50_000
 	maxViews      = maxPending / 5 // keys of an organization that are not stored yet, so that none takes the room of others

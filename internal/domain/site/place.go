@@ -298,7 +298,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 }
 
 // own locks a site and returns a placement on it for the caller to change. The app needs a lock only if the placement
-// gets another version: whoever changes the app meanwhile finds the placement and waits for the site.
+// gets another version: a change of the app finds the placement and waits for the site.
 func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64) (Site, Placement, error) {
 	site, err := s.lockSite(ctx, tx, c, id)
 	if err != nil {

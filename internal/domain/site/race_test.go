@@ -211,8 +211,8 @@ func TestIsAsItWasReadAfterAWait(t *testing.T) {
 	})
 }
 
-// A change of an app waits for the erasure of an organization if they share sites: one with an app of that
-// organization, and one of that organization with the app. There is no deadlock.
+// The changed app is on its owner's site, beside an app of the organization that is being erased, and on that
+// organization's site. The change waits for the erasure. There is no deadlock.
 func TestChangedDuringAnErasure(t *testing.T) {
 	each(t, func(r rig) {
 		theirs, own := r.site(r.other, "theirs"), r.site(r.caller, "own")

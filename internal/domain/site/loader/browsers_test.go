@@ -78,7 +78,7 @@ type browser struct {
 // page is a page of a site.
 type page struct {
 	path    string // "": /
-	query   string // to begin with &
+	query   string // begins with &
 	policy  string // its Content-Security-Policy
 	before  string // script to run before the loader
 	element string // "": that of the site
