@@ -112,8 +112,8 @@ func (s *shop) manifest(t *testing.T, header http.Header) answer {
 	return browse(t, http.MethodGet, s.URL+"/sites/"+s.site.Token+"/manifest.json", header)
 }
 
-// With one shared cache and a browser that has cached everything, a page stops what is switched off within 20 seconds,
-// even if there was no request meanwhile. What has not changed is not sent again.
+// With one shared cache and a browser that has cached everything, an app that is switched off stops within 20 seconds,
+// even if there was no request meanwhile. An unchanged manifest is not sent again.
 func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is without the server
 	t.Parallel()
 	tab := newTab(t)

@@ -31,8 +31,8 @@ func (v *visitor) at(s *running) *visitor {
 	return &visitor{T: v.T, url: s.URL, http: http.Client{Jar: jar}}
 }
 
-// What is ended on one server is refused there at once, and soon on every other server, even with a cookie from before.
-// This is true of sessions, of keys and the sessions they started, and of members.
+// A session, a key with the sessions it started, or a membership that ends on one server is refused there at once and
+// soon on every other server, even with a cookie from before.
 func TestEndsOnEveryServer(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, dbURL string) {

@@ -40,8 +40,8 @@ const (
 	idleTimeout    = 2 * time.Minute  // between requests on a connection
 	maxHeaderBytes = 64 << 10
 	grace          = 30 * time.Second // for requests in flight when the server stops
-	flushEvery     = 10 * time.Second // how often what is only in memory is stored
-	flushTime      = 8 * time.Second  // for storing it
+	flushEvery     = 10 * time.Second // how often notes in memory are stored
+	flushTime      = 8 * time.Second  // for storing them
 )
 
 // Server is foyer, ready to run.
@@ -315,8 +315,8 @@ func (s Server) watch(ctx context.Context, d *db.DB) {
 	}
 }
 
-// flush periodically, and at the end, stores what requests have only noted in memory. What could not be stored stays in
-// memory.
+// flush stores, periodically and at the end, the notes that requests have made in memory. Notes that could not be
+// stored stay in memory.
 func (s Server) flush(ctx context.Context, notes ...func(context.Context) error) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()

@@ -87,9 +87,9 @@ var nothing = sync.OnceValue(func() *Script {
 
 const emptyModule = "export {};\n"
 
-// Serve returns the bundle with the given sum, or the current bundle if no sum is given, of the plugin with the public
-// token, and counts that as a use. A bundle that is off is gone, but the current bundle of a disabled plugin is a
-// module that does nothing.
+// Serve returns a bundle of the plugin with the public token: the one with the given sum or, without a sum, the current
+// one. It counts that as a use. A bundle that is off is gone, but the current bundle of a disabled plugin is a module
+// that does nothing.
 func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
 	if !IsToken(publicToken) {
 		return nil, access.ErrNotFound

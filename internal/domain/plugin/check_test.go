@@ -74,7 +74,7 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 	})
 }
 
-// What was learned while the clock was ahead is older than an upstream's answer now, whichever way it is asked.
+// A tag that was learned while the clock was ahead counts as older than an upstream's answer now, whichever call asks.
 func TestCheckAfterClockStepsBack(t *testing.T) {
 	t.Parallel()
 	ask := map[string]func(r rig, id int64){

@@ -64,8 +64,8 @@ func (v *Version) anonymize() {
 	v.CreatedBy, v.Withdrawn.By, v.Message = org.User{}, org.User{}, ""
 }
 
-// versionsSeen returns a plugin and which of its versions the caller sees. Of another organization's plugin, these are
-// the current one and those made since it was shared.
+// versionsSeen returns a plugin and which of its versions the caller sees: all or, if the plugin is another
+// organization's, the current one and those made since it was shared.
 func (s Service) versionsSeen(ctx context.Context, q db.Querier, c access.Caller, id int64) (Plugin, seen, error) {
 	p, err := s.get(ctx, q, c, id)
 	if err != nil {

@@ -204,7 +204,7 @@ func refused(err error) error {
 	return cmp.Or(err, errors.New("not refused"))
 }
 
-// What can be refused without the upstream is refused before its host is looked up.
+// A change that can be refused without the upstream is refused before its host is looked up.
 func TestRefusedUnasked(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)

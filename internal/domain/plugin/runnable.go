@@ -32,8 +32,8 @@ func (r *Runnable) Seen(organizationID string) bool {
 	return r.IsGlobal || r.OrganizationID == organizationID
 }
 
-// Shows reports whether an organization sees a version. Of another organization's plugin it sees the current one and
-// those made since the plugin was shared, as long as it is.
+// Shows reports whether an organization sees a version. It sees all versions of its own plugins. If another
+// organization's plugin is shared, it sees the current version and those made since then.
 func (r *Runnable) Shows(organizationID string, v Version) bool {
 	return r.OrganizationID == organizationID || r.IsGlobal && (v.Number == r.Current || !v.CreatedAt.Before(r.SharedAt))
 }

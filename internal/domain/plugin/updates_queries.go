@@ -19,8 +19,8 @@ func setFirstDue(ctx context.Context, tx *db.Tx, url string, at time.Time) error
 		WHERE url_key = $1 AND check_due_at IS NULL`, url, at)
 }
 
-// isDue selects what is due at $1. Nothing is postponed beyond $2, so what is due later was postponed by a clock that
-// was wrong.
+// isDue selects what is due at $1. Nothing is postponed beyond $2, so a later due time was set by a clock that was
+// wrong.
 const isDue = `(check_due_at <= $1 OR check_due_at > $2)`
 
 // dueURLs returns the urls of upstreams that are due, oldest first.

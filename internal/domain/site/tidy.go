@@ -8,7 +8,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// How long counts are kept, by minute and then by hour.
+// Counts are kept for these times, by minute and then by hour.
 const (
 	keepMinutes = 2 * 24 * time.Hour
 	keepHours   = 90 * 24 * time.Hour

@@ -321,7 +321,8 @@ func testAfterDeferredScripts(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A prerendered page requests nothing until somebody opens it, which may never happen. What it stores before is lost.
+// A prerendered page requests nothing until somebody opens it, which may never happen. Data that it stores before is
+// lost.
 func testPrerendered(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
