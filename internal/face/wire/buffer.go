@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// buffer is memory for one body, a request's or an answer's: a page of apps is 67 kB.
+// buffer is memory for one body, of a request or an answer: a page of apps is 67 kB.
 type buffer struct{ b []byte }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// getBuffer returns an empty buffer, to be put back when its body is done with.
+// getBuffer returns an empty buffer. The caller puts it back once its body is done with.
 func getBuffer() *buffer {
 	buf := buffers.Get().(*buffer)
 	buf.b = buf.b[:0]

@@ -16,8 +16,8 @@ import (
 	"foyer/internal/base/inflight"
 )
 
-// check has a user's body checked in its turn, which calls checked. Nothing else, such as a key, says whose it is: the console
-// asks without one.
+// check reads a user's body, which waits for its turn and then calls checked. Only the context names the user: the
+// console sends no key.
 func check(ctx context.Context, limit *inflight.Limit, user int64, size int, checked func()) error {
 	request := limit.Begin(nil)
 	defer request.End()
@@ -30,8 +30,8 @@ func check(ctx context.Context, limit *inflight.Limit, user int64, size int, che
 	return err
 }
 
-// A small body is checked at once, a large one before those of whoever has sent many.
-// Nobody waits for a client that has gone.
+// A small body is parsed at once. A large one goes before those of a user who has sent many. A disconnected client
+// blocks nobody.
 func TestLargeBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 			}
 			busy = append(busy, leave)
 		}
-		time.Sleep(time.Second) // which both have used
+		time.Sleep(time.Second) // of turn time for both
 		var checked []int64
 		var all sync.WaitGroup
 		for _, whom := range []int64{busyUser, otherUser, busyUser} {

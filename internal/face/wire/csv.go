@@ -17,9 +17,8 @@ import (
 
 const mediaCSV = "text/csv"
 
-// parseCSV reads a table (RFC 4180) whose first line names its columns, in any order: the first of
-// columns must be there. Of each other line, at least one and at most limit, it makes an object of
-// strings, without those that are empty.
+// parseCSV reads a table (RFC 4180). The first line names the table's columns in any order and must name columns[0].
+// Each of the other lines, at least one and at most limit, becomes an object of its non-empty cells.
 func parseCSV(body []byte, limit int, columns []string) ([]patch.Field[Object], error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if !utf8.Valid(body) {
@@ -54,7 +53,7 @@ func parseCSV(body []byte, limit int, columns []string) ([]patch.Field[Object], 
 	}
 }
 
-// checkColumns refuses a header that names what is not a column, one twice, or not the first one.
+// checkColumns refuses a header that names an unknown column, names one twice, or lacks the first.
 func checkColumns(names, columns []string) error {
 	for i, name := range names {
 		if !slices.Contains(columns, name) {

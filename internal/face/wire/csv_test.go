@@ -70,7 +70,7 @@ func TestWrongCSV(t *testing.T) {
 	}
 }
 
-// Whatever arrives, it is refused as the caller's fault, or read as sound texts in known columns.
+// Any input is refused as the caller's fault, or read as valid texts in known columns.
 func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"email\na\n", "\ufeffname,email\r\n\"a\"\"\n\",b", "email,name,level\n,,\n\x00,a,8\n", "email\n\"", ",\n"} {
 		f.Add(seed)

@@ -57,11 +57,11 @@ var table = map[fault.Kind]row{
 	fault.UpstreamTimeout:        {http.StatusGatewayTimeout, serverError, "upstream_timeout"}, // of the console alone
 }
 
-// statusClientClosed is counted when nobody waits for the answer any more.
+// statusClientClosed is counted when the client disconnected before it got an answer.
 const statusClientClosed = 499
 
-// DropIfDisconnected reports whether err comes of a client that no longer waits, and ends the request
-// if so: though err looks like a fault of ours or an upstream's, it is none and is not logged.
+// DropIfDisconnected reports whether err comes from a client that disconnected, and ends the request if so. Such an err
+// looks like a fault of ours or an upstream's, but it is neither and is not logged.
 func DropIfDisconnected(w http.ResponseWriter, r *http.Request, err error) bool {
 	if err == nil || r.Context().Err() == nil || table[fault.Of(err)[0].Kind].status < http.StatusInternalServerError {
 		return false
@@ -73,13 +73,13 @@ func DropIfDisconnected(w http.ResponseWriter, r *http.Request, err error) bool 
 // Code is the code of an answer with the faults inside err.
 func Code(err error) string { return table[fault.Of(err)[0].Kind].code }
 
-// A body may have a million fields, and names of megabytes.
+// A body may have a million fields, and names that are megabytes long.
 const (
 	maxFaults = 1000 // in an answer
 	maxText   = 1000 // bytes of a text or name in a fault
 )
 
-// shortened is as much of a text as an error has.
+// shortened cuts a text to what fits in an error.
 func shortened(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -98,7 +98,7 @@ func WriteError(w http.ResponseWriter, err error) error {
 	return buf.send(w, SetHeaders(w, err), Tag{})
 }
 
-// AppendError appends the body that the faults inside err have.
+// AppendError appends the body of the answer for the faults inside err.
 func AppendError(b []byte, err error) []byte {
 	faults := fault.Of(err)
 	b = appendFault(append(b, '{'), faults[0])
@@ -108,8 +108,7 @@ func AppendError(b []byte, err error) []byte {
 	return append(b, '}')
 }
 
-// SetHeaders sets the headers that the first fault inside err asks for, and returns its
-// status.
+// SetHeaders sets the headers for the first fault inside err and returns its status.
 func SetHeaders(w http.ResponseWriter, err error) int {
 	first := fault.Of(err)[0]
 	status := table[first.Kind].status
@@ -143,5 +142,5 @@ func appendFault(b []byte, f *fault.Error) []byte {
 	return AppendFieldOrNull(b, "attr", shortened(f.Field))
 }
 
-// seconds rounds up, so that who waits as long has waited enough.
+// seconds rounds up, so that a client does not retry too early.
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }

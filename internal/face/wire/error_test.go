@@ -11,8 +11,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// Who waits no longer is no fault of ours or an upstream's; what they have done wrong
-// stays theirs.
+// A disconnect is not a fault of ours or an upstream's; a mistake of the client stays the client's.
 func TestDropIfHungUp(t *testing.T) {
 	t.Parallel()
 	gone, hangUp := context.WithCancel(t.Context())

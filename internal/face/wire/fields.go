@@ -12,7 +12,7 @@ import (
 // maxDepth is how many levels deep an object or array in a field may be nested.
 const maxDepth = 64
 
-// find returns the value of a member; "": there is none.
+// find returns the value of a member, or "" if there is none.
 func (o Object) find(name string) value {
 	for _, m := range o {
 		if m.Name == name {
@@ -22,7 +22,7 @@ func (o Object) find(name string) value {
 	return ""
 }
 
-// field finds out what any kind of field may be: absent, null, or a value.
+// field tells apart what a field of any type may be: absent, null, or a value.
 func field[T any](o Object, name string) (patch.Field[T], value) {
 	v := o.find(name)
 	if v == "" {
@@ -54,8 +54,7 @@ func (o Object) Text(name string) patch.Field[string] {
 	return unquoted(name, v)
 }
 
-// Choice reads a string, or a number as a text: for values that have both a number and
-// a name.
+// Choice reads a string, or a number as its text: some values have both a number and a name.
 func (o Object) Choice(name string) patch.Field[string] {
 	f, v := field[string](o, name)
 	switch {
@@ -69,8 +68,7 @@ func (o Object) Choice(name string) patch.Field[string] {
 	return unquoted(name, v)
 }
 
-// decimal writes a whole number in digits only, also one that is spelled 8.0 or 8e0; any other
-// number stays as it is.
+// decimal writes a whole number in digits only, even if it is spelled 8.0 or 8e0. Any other number stays as it is.
 func decimal(number string) string {
 	const exact = 1 << 53 // below, a float64 holds every whole number
 	if strings.ContainsAny(number, ".eE") {
@@ -125,8 +123,7 @@ func (o Object) Texts(name string) patch.Field[[]string] {
 	return patch.Of(texts)
 }
 
-// JSON reads an object or an array: its text as sent, without the white space
-// between tokens.
+// JSON reads an object or an array and returns its text as sent, without the white space between tokens.
 func (o Object) JSON(name string) patch.Field[string] {
 	f, v := field[string](o, name)
 	switch {
@@ -166,7 +163,7 @@ func (o Object) Int(name string) patch.Field[int64] {
 	return patch.Of(n)
 }
 
-// Value reads a member of any type, as JSON without white space between tokens; it blames name.
+// Value reads a member of any type as JSON without white space between tokens. Its faults name the field name.
 func (m Member) Value(name string) patch.Field[string] {
 	switch text, depth := m.value.compact(); {
 	case m.value.kind() == 'n':

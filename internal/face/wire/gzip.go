@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// minGzip is how many bytes an answer has at least to be worth compressing.
+// minGzip is the size in bytes from which an answer is worth compressing.
 const minGzip = 1 << 10
 
-// Accepts reports whether a header that is a list with weights (RFC 9110 section 12.4.2), on one line or several, names a
-// value and does not refuse it by q=0.
+// Accepts reports whether a header names a value and does not refuse it with q=0. The header is a list with weights
+// (RFC 9110 section 12.4.2), on one line or several.
 func Accepts(r *http.Request, header, value string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values(header), ","), ",") {
 		name, params, err := mime.ParseMediaType(part)
@@ -27,7 +27,7 @@ func Accepts(r *http.Request, header, value string) bool {
 // acceptsGzip reports whether a client takes gzip.
 func acceptsGzip(r *http.Request) bool { return Accepts(r, "Accept-Encoding", "gzip") }
 
-// compressors are writers at the level that costs least: answers are made for one request.
+// compressors use the cheapest level: an answer is made for one request only.
 var compressors = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -44,17 +44,16 @@ func compressed(text []byte) []byte {
 	w.Reset(to)
 	_, _ = w.Write(text) // into memory
 	_ = w.Close()
-	w.Reset(nil) // or it would keep what it wrote
+	w.Reset(nil) // otherwise the pool would keep the answer in memory
 	return to.Bytes()
 }
 
-// Encode returns the body of an answer as its client takes it, compressed or not, and names the
-// coding in the header.
+// Encode compresses the body of an answer if its client accepts that, and names the coding in the header.
 func Encode(w http.ResponseWriter, body []byte) []byte {
 	return encode(w, codingFor(w, len(body)), body)
 }
 
-// codingFor is the coding that an answer of n bytes has: gzip, or "".
+// codingFor returns the coding of an answer of n bytes: gzip, or "".
 func codingFor(w http.ResponseWriter, n int) string {
 	if n < minGzip {
 		return ""

@@ -6,18 +6,18 @@ import (
 	"foyer/internal/base/inflight"
 )
 
-// Holder is the part of a ResponseWriter that knows of the request: it counts the answer
-// among what that holds, and notes what is refused.
+// Holder is the part of a ResponseWriter that knows the request: it counts the answer towards the memory that the
+// request holds, and notes the error code if the request is refused.
 type Holder struct {
 	Request *inflight.Request
-	Change  bool   // the request may have made a change: its answer is not refused any more
+	Change  bool   // the request may have made a change: its answer is no longer refused
 	Gzip    bool   // the client takes it compressed
-	Code    string // of the first error, if that is what is answered
+	Code    string // of the first error, if the answer is an error
 
-	noneMatch []string // what If-None-Match names, of a request that reads
+	noneMatch []string // If-None-Match of a GET or HEAD
 }
 
-// NewHolder returns that of the answer to a request.
+// NewHolder returns the Holder for the answer to a request.
 func NewHolder(r *http.Request) Holder {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	h := Holder{Request: inflight.From(r.Context()), Change: !reads, Gzip: acceptsGzip(r)}
@@ -29,7 +29,7 @@ func NewHolder(r *http.Request) Holder {
 
 func (h *Holder) holder() *Holder { return h }
 
-// holderOf is the Holder of an answer; one that bounds nothing if it has none.
+// holderOf returns the Holder of an answer, or one without a limit if it has none.
 func holderOf(w http.ResponseWriter) *Holder {
 	if of, ok := w.(interface{ holder() *Holder }); ok {
 		return of.holder()
@@ -37,11 +37,11 @@ func holderOf(w http.ResponseWriter) *Holder {
 	return &Holder{}
 }
 
-// has reports whether the client has what a tag names.
+// has reports whether the client already has the state that a tag names.
 func (h *Holder) has(tag Tag) bool { return h.noneMatch != nil && tag.In(h.noneMatch, true) }
 
-// Hold counts n bytes of an answer until the request ends, or fails with a fault of kind
-// Busy. A ResponseWriter without a Holder is not counted.
+// Hold counts n bytes of an answer until the request ends, or fails with a fault of kind Busy. An answer whose
+// ResponseWriter has no Holder is not counted.
 func Hold(w http.ResponseWriter, n int) error {
 	h := holderOf(w)
 	if h.Change {

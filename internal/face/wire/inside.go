@@ -8,12 +8,12 @@ import (
 	"net/http"
 )
 
-// Inside has an [http.Client] ask a handler of this program in place of a server.
+// Inside lets an [http.Client] call a handler of this program instead of a server.
 type Inside struct {
 	Handler   http.Handler
 	RequestID string                                // "": none
-	Address   string                                // where what is asked for comes from; "": this machine
-	Context   func(context.Context) context.Context // that of a request, with whoever makes it
+	Address   string                                // the client's; "": this machine
+	Context   func(context.Context) context.Context // adds the caller to a request's context
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -22,7 +22,7 @@ func (i Inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i.RequestID != "" {
 		a.header["X-Request-Id"] = []string{i.RequestID}
 	}
-	inner := r.Clone(i.Context(r.Context())) // the handler notes in it what it finds
+	inner := r.Clone(i.Context(r.Context())) // the handler changes it
 	if i.Address != "" {
 		inner.RemoteAddr = net.JoinHostPort(i.Address, "0")
 	}
@@ -49,7 +49,7 @@ func (a *Answer) Header() http.Header { return a.header }
 // WriteHeader implements http.ResponseWriter.
 func (a *Answer) WriteHeader(status int) { a.Status = status }
 
-// Write implements http.ResponseWriter. What it keeps is held, as is what is made of it.
+// Write implements http.ResponseWriter. It counts the bytes twice, for this copy and for the one that its reader makes.
 func (a *Answer) Write(b []byte) (int, error) {
 	a.Request.Add(2 * len(b))
 	return a.Body.Write(b)

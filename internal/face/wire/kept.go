@@ -8,7 +8,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// Kept is what clients may keep, and ask about again by its tag.
+// Kept is a text that clients may cache and revalidate by its tag.
 type Kept struct {
 	compress.Text
 	Tag          string // different for each text
@@ -16,14 +16,14 @@ type Kept struct {
 	CacheControl string
 }
 
-// JavaScript is the media type of scripts, and Forever how long those are kept whose path names their text.
+// JavaScript is the media type of scripts. Forever is the Cache-Control of a script whose path names its text.
 const (
 	JavaScript = "text/javascript; charset=utf-8"
 	Forever    = "public, max-age=31536000, immutable"
 )
 
-// Write answers under the conditions of a request (RFC 9110 section 13.2.2). Ranges
-// are not served: they are optional, and texts are small.
+// Write answers a request according to its conditions (RFC 9110 section 13.2.2). Ranges are not served: they are
+// optional, and the texts are small.
 func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
@@ -47,11 +47,11 @@ func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Content-Encoding", "gzip")
 	}
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(body()) // fails if the client has gone
+	_, _ = w.Write(body()) // fails if the client disconnected
 	return nil
 }
 
-// ServeHTTP does not look at the method: it is for paths that have only GET (see Get).
+// ServeHTTP ignores the method: it is for paths that have only GET (see Get).
 func (k Kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := k.Write(w, r); err != nil {
 		_ = WriteError(w, err)

@@ -67,7 +67,7 @@ func TestTooLargeIsAnsweredAfterTheBody(t *testing.T) {
 	wantTooLarge(t, conn)
 }
 
-// A client that asks before it sends is spared it.
+// A client that asks before it sends the body need not send it.
 func TestTooLargeIsAnsweredBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	wantTooLarge(t, connect(t, fmt.Sprint("Expect: 100-continue\r\nContent-Length: ", 2<<20)))

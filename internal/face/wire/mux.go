@@ -8,8 +8,8 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// Mux finds the handler of a path, as http.ServeMux does, but never redirects: a slash at the
-// end of a path makes no difference, and a path that is not clean is not found.
+// Mux finds the handler of a path as http.ServeMux does, but never redirects. A trailing slash makes no difference, and
+// a path that is not clean is not found.
 type Mux struct{ patterns *http.ServeMux }
 
 // notFoundPattern is the pattern of requests that no other one matches.
@@ -22,10 +22,9 @@ func NewMux() *Mux {
 	return m
 }
 
-// Handle registers the handler of a pattern, which has no method: see Methods. It panics if
-// the pattern is wrong or has a handler. For a pattern that ends in a slash, and so matches
-// what is below it, the path without the slash needs a pattern of its own: without one,
-// http.ServeMux would redirect from there.
+// Handle registers the handler of a pattern without a method (see Methods). It panics if the pattern is wrong or has a
+// handler already. A pattern that ends in a slash matches all paths below it; register the path without the slash too,
+// or http.ServeMux redirects from there.
 func (m *Mux) Handle(pattern string, h http.Handler) {
 	named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Pattern = pattern // the same with and without a slash, for logs and metrics
@@ -47,13 +46,12 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.patterns.ServeHTTP(w, r)
 }
 
-// clean reports whether a path is absolute, and none of its segments is empty, . or ..
-// except that it may end in a slash.
+// clean reports whether a path is absolute and has no segment that is empty, . or .. (but it may end in a slash).
 func clean(p string) bool {
 	bare := strings.TrimSuffix(p, "/")
 	return p == "/" || len(bare) > 1 && bare[0] == '/' && path.Clean(bare) == bare
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	_ = WriteError(w, fault.New(fault.NotFound, "Not found.")) // fails if the client has gone
+	_ = WriteError(w, fault.New(fault.NotFound, "Not found.")) // fails if the client disconnected
 }

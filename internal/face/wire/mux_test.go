@@ -12,8 +12,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// newMux has a handler that answers with the pattern of a request and the values of its
-// wildcards.
+// newMux returns a Mux whose handlers answer with the pattern of a request and the values of its wildcards.
 func newMux() *wire.Mux {
 	m := wire.NewMux()
 	for _, pattern := range []string{
@@ -33,7 +32,7 @@ func newMux() *wire.Mux {
 	return m
 }
 
-// answerTo is what a handler answers to a path, or the status and the pattern.
+// answerTo returns a handler's answer to a path, or the status and the pattern.
 func answerTo(t *testing.T, h http.Handler, method string, u *url.URL) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -114,7 +113,7 @@ func TestMux(t *testing.T) {
 	}
 }
 
-// What is not found is said in JSON.
+// A 404 is answered in JSON.
 func TestMuxNotFound(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/none", "/docs//", "*"} {
@@ -126,7 +125,7 @@ func TestMuxNotFound(t *testing.T) {
 	}
 }
 
-// FuzzMux looks for a path that is redirected.
+// FuzzMux looks for a path that redirects.
 func FuzzMux(f *testing.F) {
 	for _, path := range []string{"/docs", "//", "/console/x", "/orgs/a%2Fb/apps/%C3%A9+%20", "/./docs/", "/docs/%2e%2e"} {
 		f.Add(path)

@@ -7,7 +7,7 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// Object reads an object by its members.
+// Object reads an object as its members.
 func (o Object) Object(name string) patch.Field[Object] {
 	f, v := field[Object](o, name)
 	switch {
@@ -17,14 +17,13 @@ func (o Object) Object(name string) patch.Field[Object] {
 		return wrong[Object](name, "an object", v)
 	}
 	inner, err := v.members()
-	if err != nil { // too many; it was parsed before
+	if err != nil { // too many members; its syntax was checked before
 		return refused[Object](name, fault.Of(err)[0].Detail)
 	}
 	return patch.Of(inner)
 }
 
-// Content reads a member that is a string, an object with bytes as base64, or null;
-// otherwise it blames name.
+// Content reads a member that is a string, an object with bytes as base64, or null. Its faults name the field name.
 func (m Member) Content(name string) patch.Field[string] {
 	o := Object{{Name: name, value: m.value}}
 	if m.value.kind() != '{' {

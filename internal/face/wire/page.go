@@ -11,11 +11,10 @@ import (
 	"foyer/internal/base/page"
 )
 
-// ReadPage reads limit and offset from the query string, and after, which the url of a next
-// page has.
+// ReadPage reads limit and offset from the query string, and the after of a next page's url.
 func ReadPage(r *http.Request) (page.Page, error) { return readPage(r, true) }
 
-// ReadWindow is ReadPage for a list that has no after, or one of its own.
+// ReadWindow is ReadPage for a list that has no after or uses it otherwise.
 func ReadWindow(r *http.Request) (page.Page, error) { return readPage(r, false) }
 
 func readPage(r *http.Request, cursors bool) (page.Page, error) {
@@ -47,15 +46,14 @@ func readPage(r *http.Request, cursors bool) (page.Page, error) {
 		if !ok {
 			faults.Add(fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page."))
 		}
-		if offset == strconv.Itoa(p.Offset) { // otherwise the offset was changed, and counts
+		if offset == strconv.Itoa(p.Offset) { // otherwise the client changed the offset, and the offset counts
 			p.After = name
 		}
 	}
 	return p, faults.Err()
 }
 
-// ReadQuery reads the query string, and refuses one that is malformed, of which url.URL.Query
-// would leave out pairs.
+// ReadQuery reads the query string. It refuses a malformed one, while url.URL.Query silently drops the broken pairs.
 func ReadQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -64,8 +62,7 @@ func ReadQuery(r *http.Request) (url.Values, error) {
 	return query, nil
 }
 
-// malformedQuery says what is wrong with the first broken pair, and blames its parameter
-// if that is one of ours.
+// malformedQuery says what is wrong with the first broken pair, and names its parameter if that is one of ours.
 func malformedQuery(query string) error {
 	for pair := range strings.SplitSeq(query, "&") {
 		if _, err := url.ParseQuery(pair); err == nil {
@@ -83,10 +80,10 @@ func malformedQuery(query string) error {
 	return fault.New(fault.Invalid, "The query string has too many parameters.")
 }
 
-// maxNumber stands for all greater ones; adding a limit does not overflow.
+// maxNumber is the cap for parsed numbers; adding a limit to it does not overflow.
 const maxNumber = math.MaxInt / 20
 
-// wholeNumber reads only digits: no sign, no exponent, no white space.
+// wholeNumber reads a number of digits only: no sign, no exponent, no white space.
 func wholeNumber(s string) (n int, ok bool) {
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {
@@ -97,7 +94,7 @@ func wholeNumber(s string) (n int, ok bool) {
 	return n, s != ""
 }
 
-// Next is the url of the page after one; "" if there is none.
+// Next returns the url of the next page, or "" if there is none.
 func Next[T any](r *http.Request, baseURL string, p page.Page, f page.Found[T]) string {
 	if !f.More {
 		return ""
@@ -105,16 +102,15 @@ func Next[T any](r *http.Request, baseURL string, p page.Page, f page.Found[T]) 
 	return link(r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
 }
 
-// Link names the next page beside the envelope (RFC 8288); next is its url, or "".
+// Link adds a Link header for the next page (RFC 8288); next is its url, or "".
 func Link(w http.ResponseWriter, next string) {
 	if next != "" {
 		w.Header().Set("Link", "<"+next+`>; rel="next"`)
 	}
 }
 
-// AppendPage appends the members of the page envelope: how many items there are
-// in all, the urls of the neighbouring pages on baseURL, and the items of this
-// one, each appended by item. next is what Next has.
+// AppendPage appends the members of the page envelope: the number of items in all, the urls of the next and previous
+// pages on baseURL, and the items of this page, each appended by item. next is the result of Next.
 func AppendPage[T any](b []byte, r *http.Request, baseURL, next string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
 	b = AppendInt(b, "count", int64(f.Count))
 	b = AppendFieldOrNull(b, "next", next)
@@ -152,12 +148,12 @@ func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p 
 	})
 }
 
-// link is the url of another page of the list that a request asks for.
+// link returns the url of another page of the list that was requested.
 func link(r *http.Request, baseURL string, p page.Page) string {
 	q := r.URL.Query()
 	q.Set("limit", strconv.Itoa(p.Limit))
 	q.Set("offset", strconv.Itoa(p.Offset))
-	if strings.Contains(q.Get("after"), ".") { // else it is a filter of the list's own
+	if strings.Contains(q.Get("after"), ".") { // otherwise after is a filter of this list
 		q.Del("after")
 	}
 	if p.After != "" {

@@ -56,7 +56,7 @@ func TestReadPage(t *testing.T) {
 	}
 }
 
-// What is wrong with a query string is told, and what would be right.
+// The error for a malformed query string says what is wrong and how to write it.
 func TestMalformedQuery(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{

@@ -1,6 +1,5 @@
-// Package wire turns request bodies and query parameters into values, and values,
-// pages and errors into responses. Only here is JSON's grammar known, and does a
-// fault become an HTTP status.
+// Package wire turns request bodies and query parameters into values, and values, pages and errors into responses. It
+// alone parses JSON and maps faults to HTTP statuses.
 package wire
 
 import (
@@ -25,20 +24,20 @@ import (
 const (
 	MaxBody       = 1 << 20
 	MaxSourceBody = 14 << 20
-	MaxSignupBody = 64 << 10 // no key is needed to send it, and it is kept until it is complete
+	MaxSignupBody = 64 << 10 // anyone can send it without a key, and it is held until it is complete
 )
 
-// Object is a JSON object as it was sent: its members in order, none twice.
+// Object is a JSON object as sent: its members in order, with unique names.
 type Object []Member
 
-// Member is one name and its value, both of them parts of the body.
+// Member is one name and its value. Both share the memory of the body.
 type Member struct {
 	Name  string
 	value value
 }
 
-// ReadObject reads a request body that is one JSON object of at most limit bytes.
-// No body at all is an empty object.
+// ReadObject reads a request body that is one JSON object of at most limit bytes. A missing body counts as an empty
+// object.
 func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
 	body, err := readBody(w, r, limit)
 	if err == nil && body == "" {
@@ -57,9 +56,9 @@ func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, er
 	return o, err
 }
 
-// ReadObjects reads a body that is one object or an array of at most limit objects, or a table of
-// text/csv with columns, the first of which is needed; many tells which. An item that is no object
-// has a fault on its index.
+// ReadObjects reads a body that is one object, an array of at most limit objects, or a text/csv table with these
+// columns, of which the first is required. many is false for a single object. An item that is not an object has a fault
+// on its index.
 func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...string) (objects []patch.Field[Object], many bool, err error) {
 	buf := getBuffer()
 	defer buf.put()
@@ -95,7 +94,7 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...s
 	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())
 }
 
-// readBody returns the JSON value of a request; "": it has no body.
+// readBody returns the JSON value in a request's body, or "" if it has none.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error) {
 	buf := getBuffer()
 	defer buf.put()
@@ -105,7 +104,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 	return inTurn(r, buf.b, parse)
 }
 
-// receive reads a body of one of the media types, which one that is not empty must have.
+// receive reads a body. Unless it is empty, it must have one of the media types.
 func (buf *buffer) receive(w http.ResponseWriter, r *http.Request, limit int64, media ...string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -124,7 +123,7 @@ func (buf *buffer) receive(w http.ResponseWriter, r *http.Request, limit int64, 
 	return err
 }
 
-// Buffer reads the body of a request, which can be read once more from r then.
+// Buffer reads the body of a request and puts it back, so that it can be read from r again.
 func Buffer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
@@ -137,7 +136,8 @@ func Buffer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return buf.b, nil
 }
 
-// Body is what comes with a request, at most limit bytes of it, counted among what the request holds.
+// Body returns a reader of at most limit bytes of a request's body, and counts them towards the memory that the request
+// holds.
 func Body(w http.ResponseWriter, r *http.Request, limit int64) io.Reader {
 	return inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, limit))
 }
@@ -145,7 +145,7 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) io.Reader {
 // readBody reads a body of at most limit bytes.
 func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
-		if r.Header.Get("Expect") == "" { // otherwise it has not begun to send
+		if r.Header.Get("Expect") == "" { // otherwise the client has not begun to send it
 			Discard(r)
 		}
 		return tooLarge(limit)
@@ -168,15 +168,15 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 	return fault.New(fault.Unparsable, "The body ended before it was complete.")
 }
 
-// small is how many bytes a body may have to be checked at once, as most are. To check a larger one may take ten times its
-// memory, for its names.
+// small is the size in bytes up to which a body is parsed at once, as most are. Parsing a larger one may take ten times
+// its memory, for its names.
 const small = 64 << 10
 
-// inTurn parses a body, a large one when it is the request's turn.
+// inTurn parses a body; a large one waits for the request's turn.
 func inTurn[T any](r *http.Request, body []byte, parse func([]byte) (T, error)) (parsed T, err error) {
 	if len(body) > small {
 		leave, err := inflight.From(r.Context()).Enter(r.Context())
-		if err != nil { // the client has gone, or waited too long
+		if err != nil { // the client disconnected, or the wait was too long
 			return parsed, err
 		}
 		defer leave()
@@ -184,11 +184,11 @@ func inTurn[T any](r *http.Request, body []byte, parse func([]byte) (T, error)) 
 	return parse(body)
 }
 
-// Discard reads the rest of a body, within bounds: a client that sends all of it before
-// it reads would find the connection reset, and no answer.
+// Discard reads the rest of a body, up to a limit. Otherwise a client that reads only after it has sent everything gets
+// a connection reset instead of the answer.
 func Discard(r *http.Request) {
 	const most = 32 << 20                     // bytes
-	_, _ = io.CopyN(io.Discard, r.Body, most) // what fails here fails again later
+	_, _ = io.CopyN(io.Discard, r.Body, most) // an error here comes up again later
 }
 
 func tooLarge(limit int64) error {
@@ -197,7 +197,7 @@ func tooLarge(limit int64) error {
 
 const mediaJSON = "application/json"
 
-// mediaType is that of a body, without parameters; "": the header is malformed.
+// mediaType returns the media type of a body without parameters, or "" if the header is malformed.
 func mediaType(r *http.Request) string {
 	header := r.Header.Get("Content-Type")
 	if header == mediaJSON {
@@ -220,8 +220,8 @@ func checkMediaType(w http.ResponseWriter, r *http.Request, wanted []string) err
 	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be %s.", strings.Join(wanted, " or "))
 }
 
-// parse checks that a body is one JSON value; an empty one is not. IsValid is quick but
-// does not say what is wrong: only a small body is worth a try.
+// parse checks that a body is one JSON value, or empty. IsValid is quick but does not say what is wrong, so it is tried
+// on small bodies only.
 func parse(body []byte) (value, error) {
 	if len(body) == 0 {
 		return "", nil
@@ -239,10 +239,10 @@ func parse(body []byte) (value, error) {
 	return value(bytes.Trim(body, space)), nil
 }
 
-// IsValue reports whether a text is one JSON value, in which no object has a name twice.
+// IsValue reports whether a text is one JSON value in which no object has a duplicate name.
 func IsValue(text []byte) bool { return jsontext.Value(text).IsValid() }
 
-// readValue reads a value, an object member by member, as far as it is right.
+// readValue reads a value, an object member by member, up to the first error.
 func readValue(d *jsontext.Decoder) error {
 	if d.PeekKind() != '{' {
 		_, err := d.ReadValue()
@@ -280,7 +280,7 @@ func syntaxFault(body []byte, err error) error {
 	return fault.New(fault.Unparsable, "The body is not valid JSON: %v (byte %d).", e.Err, e.ByteOffset)
 }
 
-// topField is the field of a body that a pointer goes into; an array item is not one.
+// topField returns the top-level field that a pointer leads into, or "" if the body is an array.
 func topField(body []byte, p jsontext.Pointer) string {
 	if bytes.HasPrefix(bytes.TrimLeft(body, space), []byte("{")) {
 		for name := range p.Tokens() {
@@ -290,8 +290,7 @@ func topField(body []byte, p jsontext.Pointer) string {
 	return ""
 }
 
-// maxMembers limits the fields of an object that is read field by field: a body of
-// 14 MiB could have a million.
+// maxMembers limits the fields of an object that is read field by field: 14 MiB could hold a million.
 const maxMembers = 1000
 
 var errTooMany = fault.New(fault.Invalid, "Must have at most %d fields.", maxMembers)

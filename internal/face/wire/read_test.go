@@ -68,7 +68,7 @@ func manyFields(n int) string {
 	return strings.Join(fields, ",")
 }
 
-// A length that is only announced must not be believed: nothing is set aside for it.
+// An announced length is not trusted: no memory is allocated for it.
 func TestAnnouncedLengthCostsNothing(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	if bytes := testing.Benchmark(BenchmarkAnnouncedLength).AllocedBytesPerOp(); bytes == 0 || bytes > 200<<10 {
 		t.Errorf("reading {} takes %d bytes", bytes)
@@ -154,7 +154,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// Whatever arrives, it is refused or read, and what was read is sound.
+// Any input is refused, or read into valid values.
 func FuzzReadObject(f *testing.F) {
 	for _, seed := range []string{``, `{}`, `{"name":"x","config_schema":[{"a":1.0}]}`, `{"a":"\u0000"}`, `[[[[`, "{\"\xff\":1}", `{"a":{"b":"\\"}}`} {
 		f.Add(seed)
@@ -200,7 +200,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A body that is not complete is told why: the client has ended it, or did not go on.
+// The error for an incomplete body says why: the client ended it, or stopped sending.
 func TestCutOffBodies(t *testing.T) {
 	t.Parallel()
 	for want, ends := range map[string]bool{"The body ended before it was complete.": true, "The body took too long to arrive": false} {

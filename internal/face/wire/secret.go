@@ -2,8 +2,8 @@ package wire
 
 import "net/http"
 
-// Secret keeps what h answers out of caches, whatever the method, and hides the path,
-// which holds a secret, from sites that are linked to.
+// Secret keeps the answers of h out of caches, for every method. It also hides the path, which holds a secret, from
+// linked sites.
 func Secret(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

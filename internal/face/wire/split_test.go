@@ -10,7 +10,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// What an object is split into is what encoding/json finds in it.
+// An object is split into the members that encoding/json finds in it.
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
 		benchApp, ` { } `, `{"":""}`, `{"a":-1.5e+3,"b":[ ],"c":{ }}`, "{\n\"a\" : [1 , {\"b\":\"]}\\\"\"}]\t,\r\"c\":null }",
@@ -20,7 +20,7 @@ func FuzzSplit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		o, err := read(body)
-		large, largeErr := read(body + strings.Repeat(" ", 64<<10)) // is read in another way
+		large, largeErr := read(body + strings.Repeat(" ", 64<<10)) // takes the path of large bodies
 		if body != "" && (err == nil) != (largeErr == nil) || len(large) != len(o) {
 			t.Fatalf("%q: %v, %v when it is large", body, err, largeErr)
 		}

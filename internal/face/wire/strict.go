@@ -10,11 +10,11 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// Fields are the names that an object may have, each with those of the objects in it; * stands for all
-// others. Into what has none nobody looks: it is no object, or has whatever names its sender likes.
+// Fields are the names that an object may have, each with the names in its nested objects; * stands for all others. A
+// field without nested names is not checked further: it is not an object, or may have any names.
 type Fields map[string]Fields
 
-// strict is what a request knows that wants nothing ignored.
+// strict is the context value of a request in strict mode, which must ignore nothing.
 type strict struct {
 	fields Fields
 	files  Fields
@@ -23,13 +23,13 @@ type strict struct {
 
 type strictKey struct{}
 
-// WithStrict returns a request of whose body a field is refused unless it is among fields, together
-// with the faults found before. If there are fields of files, each name with a dot is that of one.
+// WithStrict returns a request whose body may have no other fields than these. Unknown ones are refused together with
+// the faults found before. If files is not nil, each top-level name with a dot is a file.
 func WithStrict(r *http.Request, fields, files Fields, before fault.List) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), strictKey{}, strict{fields, files, before}))
 }
 
-// StrictFaults returns the faults that were found before the body.
+// StrictFaults returns the faults that were found before the body was read.
 func StrictFaults(r *http.Request) error {
 	s, _ := strictOf(r)
 	return s.faults.Err()
@@ -40,7 +40,7 @@ func strictOf(r *http.Request) (s strict, ok bool) {
 	return s, ok
 }
 
-// refuseUnknown names the fields of an object that nothing would read.
+// refuseUnknown refuses the fields of an object that the operation does not have.
 func refuseUnknown(r *http.Request, o Object) error {
 	s, ok := strictOf(r)
 	if !ok {
@@ -50,7 +50,7 @@ func refuseUnknown(r *http.Request, o Object) error {
 	return s.faults.Err()
 }
 
-// refuseUnknownOf is refuseUnknown of the items of a list, whose fields it names with their index.
+// refuseUnknownOf is refuseUnknown for the items of a list. It names their fields with the index.
 func refuseUnknownOf(r *http.Request, items []patch.Field[Object]) error {
 	s, ok := strictOf(r)
 	if !ok {
@@ -62,7 +62,7 @@ func refuseUnknownOf(r *http.Request, items []patch.Field[Object]) error {
 	return s.faults.Err()
 }
 
-// object looks at each field of the object at path, which may have fields.
+// object checks each field of the object at path against fields.
 func (s *strict) object(path string, fields Fields, o Object) {
 	for _, m := range o {
 		if len(s.faults) >= maxFaults {
@@ -85,7 +85,7 @@ func (s *strict) object(path string, fields Fields, o Object) {
 	}
 }
 
-// value looks at the object that the value at path is, or at those in its array.
+// value checks the object at path, or the objects in the array there.
 func (s *strict) value(path string, fields Fields, v value) {
 	if v.kind() != '[' {
 		s.members(path, fields, v)
@@ -96,7 +96,7 @@ func (s *strict) value(path string, fields Fields, v value) {
 	}
 }
 
-// members looks at the object that the value at path is; if it is none, at nothing.
+// members checks the object at path. It ignores other values.
 func (s *strict) members(path string, fields Fields, v value) {
 	if v.kind() != '{' {
 		return

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// refuse has a body read by an operation that knows files alone, and returns what is answered.
+// refuse sends a body to an operation that knows only files, and returns the answer.
 func refuse(tb testing.TB, body string) []byte {
 	tb.Helper()
 	files := wire.Fields{"base64": nil}
@@ -41,7 +41,7 @@ func refuse(tb testing.TB, body string) []byte {
 	return recorded.Body.Bytes()
 }
 
-// However many names a body has that are wrong, and however long they are, little is answered.
+// The answer stays short, however many unknown names a body has and however long they are.
 func TestRefusalsAreShort(t *testing.T) {
 	t.Parallel()
 	file := func(name string) string { return fmt.Sprintf("%q:{%s}", name, manyFields(1000)) }
@@ -64,7 +64,7 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// Arrays in arrays have no fields, however deep they are: with each level looked at, a body of 1 MB took 9 s.
+// Arrays in arrays have no fields, so they are not searched: when each level was, a body of 1 MB took 9 s.
 func TestStrictLeavesArraysInArrays(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	if used := testing.Benchmark(BenchmarkStrictArraysInArrays).AllocedBytesPerOp(); used == 0 || used > 1<<20 {
 		t.Errorf("%d bytes are used for a body of 10 kB", used)

@@ -8,13 +8,13 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// A text is quoted as jsontext quotes it, whether it has anything to escape or not.
+// AppendString quotes a text as jsontext does, whether or not it needs escapes.
 func TestAppendString(t *testing.T) {
 	t.Parallel()
 	for first := range 256 {
 		for _, rest := range []string{"", "a", "\xa9", `"`} {
 			text := string([]byte{byte(first)}) + rest
-			want, _ := jsontext.AppendQuote(nil, text) // an error says that it is not UTF-8
+			want, _ := jsontext.AppendQuote(nil, text) // an error means that it is not UTF-8
 			if got := wire.AppendString(nil, text); string(got) != string(want) {
 				t.Errorf("%q: %s, not %s", text, got, want)
 			}

@@ -12,9 +12,8 @@ import (
 // Tag names one state of an object or a list: its ETag.
 type Tag [16]byte
 
-// TagOf is the tag of what is written as text: its XXH64 and its length. Lists are long, and a
-// cryptographic digest would take a fifth of the time that one is answered in; tags tell states
-// apart, and let nobody do what they may not do anyway.
+// TagOf returns the tag of a text: its XXH64 and its length. A cryptographic digest would take a fifth of the time of
+// answering a list, and gain nothing: tags tell states apart and grant no permission.
 func TagOf(text []byte) (t Tag) {
 	binary.BigEndian.PutUint64(t[:], xxhash.Sum64(text))
 	binary.BigEndian.PutUint64(t[8:], uint64(len(text)))
@@ -23,7 +22,7 @@ func TagOf(text []byte) (t Tag) {
 
 const gzipCoding = "gzip"
 
-// append appends the tag as an ETag; what is compressed has another one.
+// append appends the tag as an ETag; a compressed answer has another one.
 func (t Tag) append(b []byte, coding string) []byte {
 	b = base64.RawURLEncoding.AppendEncode(append(b, '"'), t[:])
 	if coding != "" {
@@ -41,8 +40,8 @@ func (t Tag) In(condition []string, weak bool) bool {
 	return names(condition, plain, compressed)
 }
 
-// names reports whether a condition names any of the tags, or is *. Tags of others may
-// have commas: no part of such a tag is one of ours.
+// names reports whether a condition names any of the tags, or is *. Foreign tags may contain commas, but no part of one
+// equals a tag of ours.
 func names(condition []string, tags ...string) bool {
 	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
 		one = strings.Trim(one, " \t")
@@ -53,7 +52,7 @@ func names(condition []string, tags ...string) bool {
 	return false
 }
 
-// String is the tag as an ETag.
+// String returns the tag as an ETag.
 func (t Tag) String() string { return string(t.append(nil, "")) }
 
 // ParseTag reads what String returns; anything else is the zero Tag.

@@ -19,7 +19,7 @@ func (v value) kind() byte {
 	return '0'
 }
 
-// kindWord is what the text of an error calls a value.
+// kindWord is the word for a value in the text of an error.
 func (v value) kindWord() string {
 	switch v.kind() {
 	case 'n':
@@ -37,7 +37,7 @@ func (v value) kindWord() string {
 	}
 }
 
-// name is what a string stands for; without escapes, part of the value.
+// name decodes a string. Without escapes, the result shares the memory of the value.
 func (v value) name() string {
 	if plain, ok := v.plain(); ok {
 		return plain
@@ -45,17 +45,16 @@ func (v value) name() string {
 	return v.text()
 }
 
-// text is what a string stands for, in its own memory: it may be kept for long, and
-// must not keep the body.
+// text decodes a string into its own memory: it may be kept for long, and must not keep the body.
 func (v value) text() string {
 	if plain, ok := v.plain(); ok {
 		return strings.Clone(plain)
 	}
-	text, _ := jsontext.AppendUnquote(nil, v) // fails on what is not valid
+	text, _ := jsontext.AppendUnquote(nil, v) // fails only on invalid JSON
 	return string(text)
 }
 
-// plain is what is between the quotes of a string, if there are no escapes.
+// plain returns the text between the quotes of a string if it has no escapes.
 func (v value) plain() (text string, ok bool) {
 	return string(v[1 : len(v)-1]), strings.IndexByte(string(v), '\\') < 0
 }
@@ -78,7 +77,7 @@ func (v value) items() iter.Seq2[int, value] {
 	}
 }
 
-// inside is what an array or object holds, for next to cut up.
+// inside returns the content of an array or object, for next to split.
 func (v value) inside() value { return v[1 : len(v)-1].trimStart() }
 
 // next cuts off the first of several values; the rest is empty if it was the last.
@@ -87,7 +86,7 @@ func (v value) next() (first, rest value) {
 	return v[:end], v[end:].trimStart()
 }
 
-// trimStart drops what stands before the first value in v.
+// trimStart drops the separators before the first value in v.
 func (v value) trimStart() value {
 	for i := range len(v) {
 		if strings.IndexByte(separators, v[i]) < 0 {
@@ -138,7 +137,7 @@ func (v value) stringEnd(i int) int {
 	return i + 1
 }
 
-// compact is a copy without the white space between tokens, and how deep it is nested.
+// compact returns a copy without the white space between tokens, and its nesting depth.
 func (v value) compact() (text string, depth int) {
 	var out strings.Builder
 	level, done := 0, 0 // v[:done] has been dealt with
@@ -166,8 +165,8 @@ func (v value) compact() (text string, depth int) {
 	return strings.Clone(out.String()), depth // without room for the white space
 }
 
-// hasNUL looks in all strings of a value for the escape of U+0000, which is not the
-// same letters after an escaped backslash. JSON can write NUL in no other way.
+// hasNUL looks for the escape of U+0000 in all strings of a value; the same letters after an escaped backslash do not
+// count. JSON has no other way to write NUL.
 func (v value) hasNUL() bool {
 	for s := string(v); ; {
 		i := strings.IndexByte(s, '\\')

@@ -8,13 +8,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Write sends the JSON that body appends, and a line feed; its ETag is a digest of it. If the
-// server holds too much already, nothing is sent and the error is a fault of kind Busy.
+// Write sends the JSON that body appends, and a line feed; the ETag is a digest of the JSON. If the server already
+// holds too much memory, Write sends nothing and returns a fault of kind Busy.
 func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error {
 	return WriteTagged(w, status, Tag{}, body)
 }
 
-// WriteTagged is Write with another ETag than the digest.
+// WriteTagged is Write with an ETag other than the digest.
 func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte) []byte) error {
 	buf := getBuffer()
 	defer buf.put()
@@ -29,7 +29,7 @@ func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte)
 	return buf.send(w, status, tag)
 }
 
-// send answers with what is in the buffer; without a tag if it is zero, or no cache may keep it.
+// send answers with the content of the buffer. It sends no ETag if the tag is zero or Cache-Control is set already.
 func (buf *buffer) send(w http.ResponseWriter, status int, tag Tag) error {
 	h := w.Header()
 	coding := codingFor(w, len(buf.b))
@@ -41,7 +41,7 @@ func (buf *buffer) send(w http.ResponseWriter, status int, tag Tag) error {
 		return nil
 	}
 	buf.b = encode(w, coding, buf.b)
-	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one text and one slice for two headers
+	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one string and one slice for both headers
 	digits := len(both)
 	if tagged {
 		both = tag.append(both, coding)
@@ -78,12 +78,12 @@ func AppendString(b []byte, s string) []byte {
 	if isPlain(s) {
 		return append(append(append(b, '"'), s...), '"')
 	}
-	b, _ = jsontext.AppendQuote(b, s) // fails on what is not UTF-8, which ReadObject refuses, and writes U+FFFD
+	b, _ = jsontext.AppendQuote(b, s) // fails on invalid UTF-8, which ReadObject refuses, and writes U+FFFD
 	return b
 }
 
-// isPlain reports whether JSON has s as it is. Most texts are, and this sees it in a fifth of
-// the time that quoting takes.
+// isPlain reports whether JSON needs no escapes for s. Most texts need none, and this check takes a fifth of the time
+// of quoting.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -98,7 +98,7 @@ func AppendField(b []byte, name, value string) []byte {
 	return AppendString(AppendName(b, name), value)
 }
 
-// AppendFieldOrNull is AppendField; an empty text is null.
+// AppendFieldOrNull is AppendField, with null for an empty text.
 func AppendFieldOrNull(b []byte, name, value string) []byte {
 	if value == "" {
 		return AppendJSON(b, name, "")
@@ -116,7 +116,7 @@ func AppendName(b []byte, name string) []byte {
 	return append(b, '"', ':')
 }
 
-// AppendJSON appends "name": and stored JSON; an empty text is null.
+// AppendJSON appends "name": and stored JSON, or null for an empty text.
 func AppendJSON(b []byte, name, text string) []byte {
 	if text == "" {
 		text = "null"
@@ -134,7 +134,7 @@ func AppendInt(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(AppendName(b, name), n, 10)
 }
 
-// AppendIntOrNull is AppendInt; 0 is null.
+// AppendIntOrNull is AppendInt, with null for 0.
 func AppendIntOrNull(b []byte, name string, n int64) []byte {
 	if n == 0 {
 		return AppendJSON(b, name, "")
@@ -147,8 +147,7 @@ func AppendBool(b []byte, name string, v bool) []byte {
 	return strconv.AppendBool(AppendName(b, name), v)
 }
 
-// AppendTime appends "name": and a time: RFC 3339, UTC, microseconds; null for
-// the zero time.
+// AppendTime appends "name": and a time (RFC 3339, UTC, microseconds), or null for the zero time.
 func AppendTime(b []byte, name string, t time.Time) []byte {
 	b = AppendName(b, name)
 	if t.IsZero() {
@@ -157,7 +156,7 @@ func AppendTime(b []byte, name string, t time.Time) []byte {
 	b = append(b, '"')
 	b = t.UTC().AppendFormat(b, time.RFC3339) // a layout with a fraction takes 4 times as long
 	point := len(b) - len("Z")
-	b = strconv.AppendInt(b[:point], int64(1_000_000+t.Nanosecond()/1000), 10) // six digits after one that makes room
+	b = strconv.AppendInt(b[:point], int64(1_000_000+t.Nanosecond()/1000), 10) // the six digits come after a 1, which the point replaces
 	b[point] = '.'
 	return append(b, `Z"`...)
 }
