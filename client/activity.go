@@ -24,7 +24,7 @@ type Activity struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ActivityUser is who made a change.
+// ActivityUser is the user who made a change.
 type ActivityUser struct {
 	ID        int64  `json:"id"`
 	Email     string `json:"email"`

@@ -20,8 +20,7 @@ const (
 	PluginInline     = "inline"     // shipped with the operator's own build
 )
 
-// App is a frontend app. ConfigSchema, Capabilities, Metrics and PublicJobs are
-// JSON as it was stored, possibly null.
+// App is a frontend app. ConfigSchema, Capabilities, Metrics and PublicJobs are JSON as stored, possibly null.
 type App struct {
 	ID               int64           `json:"id"`
 	PluginType       string          `json:"plugin_type"`
@@ -40,7 +39,7 @@ type App struct {
 	PublicJobs       json.RawMessage `json:"public_jobs"`
 }
 
-// AppDraft is an app to create. What is zero is left to the server.
+// AppDraft is an app to create. The server chooses the value of a zero field.
 type AppDraft struct {
 	PluginType   string          `json:"plugin_type,omitempty"`
 	Name         string          `json:"name,omitempty"`
@@ -53,17 +52,16 @@ type AppDraft struct {
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Metrics      json.RawMessage `json:"metrics,omitempty"`
 	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
-	// Source is the text of each of its first files by its name; not for apps that are installed.
+	// Source holds the initial files by name. Apps that are installed take none.
 	Source Files `json:"source,omitempty"`
 	// Message says what the first version is for.
 	Message string `json:"message,omitempty"`
 }
 
-// AppPatch is what to change in an app. A nil field stays as it is; the JSON
-// null, [Null], clears a JSON field.
+// AppPatch is a change of an app. A nil field stays as it is; the JSON null, [Null], clears a JSON field.
 type AppPatch struct {
 	PluginType   *string         `json:"plugin_type,omitempty"`
-	URL          *string         `json:"url,omitempty"` // where the repository of a custom app has moved
+	URL          *string         `json:"url,omitempty"` // the new address of a custom app's repository
 	Name         *string         `json:"name,omitempty"`
 	Description  *string         `json:"description,omitempty"`
 	Icon         *string         `json:"icon,omitempty"`
@@ -75,7 +73,7 @@ type AppPatch struct {
 	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
 }
 
-// Null returns the JSON null, to clear a field with.
+// Null returns the JSON null, which clears a field.
 func Null() json.RawMessage { return json.RawMessage("null") }
 
 const apps = "/pipeline_frontend_apps"
@@ -92,7 +90,7 @@ func (o *Organization) GetApp(ctx context.Context, id int64) (App, error) {
 	return ask[App](ctx, o.at, http.MethodGet, appPath(id), nil, nil)
 }
 
-// UpdateApp changes an app and returns it as it is then.
+// UpdateApp changes an app and returns the changed app.
 func (o *Organization) UpdateApp(ctx context.Context, id int64, patch AppPatch) (App, error) {
 	return ask[App](ctx, o.at, http.MethodPatch, appPath(id), nil, patch)
 }
@@ -102,44 +100,42 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 	return o.at.call(ctx, http.MethodDelete, appPath(id), nil, nil, nil)
 }
 
-// CheckForUpdates asks the app's upstream for its newest version, which is then
-// the app's LatestTag. age is how long ago the upstream said so; 0: just now. An
-// upstream that answers is asked every 5 minutes at most, so an age above that means
-// that it did not answer.
+// CheckForUpdates asks the app's upstream for its newest version and returns the app with that as LatestTag. age is the
+// time since the upstream said so; 0 is just now. The server asks an upstream that answers at most every 5 minutes, so
+// an age above that means that it did not answer.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (app App, age time.Duration, err error) {
 	header, err := o.at.exchange(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
 	return app, seconds(header, "Age"), err
 }
 
-// Upgrade is where to move an app to, and what to change in it. With neither a
-// Tag nor a Version it goes to the newest tag.
+// Upgrade says which version to move an app to, and what to change in it. With neither a Tag nor a Version the app
+// moves to the newest tag.
 type Upgrade struct {
 	AppPatch
 	// Version is the number of a version that the server holds.
 	Version *int64 `json:"version,omitempty"`
-	// AcceptChanged takes a tag even if it was moved since it was installed.
+	// AcceptChanged accepts a tag that was moved since it was installed.
 	AcceptChanged bool `json:"accept_changed,omitempty"`
-	// Commit is that of an [UpgradeReview]: if the upgrade leads to another one by now, it fails with
-	// content_changed. Empty, any will do.
+	// Commit is the commit of an [UpgradeReview]. The upgrade fails with content_changed if it now leads to another
+	// one. Empty accepts any commit.
 	Commit string `json:"commit,omitempty"`
 }
 
-// UpgradeApp moves an installed app to another version. For an app without an
-// upstream it changes what the patch says.
+// UpgradeApp moves an installed app to another version. For an app without an upstream it only applies the patch.
 func (o *Organization) UpgradeApp(ctx context.Context, id int64, to Upgrade) (App, error) {
 	return ask[App](ctx, o.at, http.MethodPost, appPath(id)+"/upgrade", nil, to)
 }
 
-// AppFilter narrows a list of apps down; what is zero does not.
+// AppFilter narrows a list of apps down. A zero field does not filter.
 type AppFilter struct {
 	Search     string // part of the name or the description
 	PluginType string
 	IsGlobal   *bool
 	Update     string  // available
 	State      string  // disabled, broken, edited or failing
-	Site       int64   // on which they are placed
-	IDs        []int64 // an empty list, which is not nil, is refused
-	Ordering   string  // name, created_at or updated_at, with - before it for the other way round; "": by id
+	Site       int64   // the apps are placed on this one
+	IDs        []int64 // nil: any; an empty list is refused
+	Ordering   string  // name, created_at or updated_at, descending with - before it; "": by id
 }
 
 func (f AppFilter) addTo(query url.Values) url.Values {
@@ -183,12 +179,12 @@ func setTime(query url.Values, name string, at time.Time) {
 	}
 }
 
-// ListApps reads one page of the organization's apps and the global ones that a filter leaves.
+// ListApps reads one page of the organization's apps and the global ones that match a filter.
 func (o *Organization) ListApps(ctx context.Context, f AppFilter, r Range) (Page[App], error) {
 	return ask[Page[App]](ctx, o.at, http.MethodGet, apps, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllApps reads the organization's apps and the global ones that a filter leaves.
+// AllApps reads the organization's apps and the global ones that match a filter.
 func (o *Organization) AllApps(ctx context.Context, f AppFilter) iter.Seq2[App, error] {
 	return all[App](ctx, o.at, apps, f.addTo(url.Values{}))
 }

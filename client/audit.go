@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// AuditEntry is something that was done in the organization.
+// AuditEntry is an entry of the organization's activity.
 type AuditEntry struct {
 	ID       int64  `json:"id"`
-	Activity string `json:"activity"` // what was done, such as created or revoked
-	// User is who did it; nil: the operator, whoever declined an invite, or, of followed, not told. Of a user who was
-	// erased, only the id is left.
+	Activity string `json:"activity"` // the action, such as created or revoked
+	// User is the user who did it. It is nil for the operator and for a declined invite, and may be nil for the
+	// activity followed. An erased user has only an id.
 	User      *ActivityUser  `json:"user"`
-	Scope     string         `json:"scope"` // the kind of thing it was done to, such as Key
+	Scope     string         `json:"scope"` // the kind of object, such as Key
 	ItemID    string         `json:"item_id"`
 	Detail    ActivityDetail `json:"detail"`
 	RequestID string         `json:"request_id"`
 	CreatedAt time.Time      `json:"created_at"`
 	KeyID     *int64         `json:"key_id"`
 	SessionID *int64         `json:"session_id"`
-	Address   string         `json:"address"` // empty unless the server keeps these
-	// Number is its place in the organization's chain, and Hash what the chain has there; both
-	// are nil for the first seconds.
+	Address   string         `json:"address"` // empty unless the server stores addresses
+	// Number is the entry's place in the organization's chain, and Hash its hash there. Both are nil for the first
+	// seconds.
 	Number *int64  `json:"number"`
 	Hash   *string `json:"hash"`
-	Erased bool    `json:"erased"` // the name, a person's address, has been erased, or the event's data
+	Erased bool    `json:"erased"` // the name (a person's address) or the event's data was erased
 }
 
-// AuditFilter chooses what was done. Its zero value chooses all.
+// AuditFilter chooses entries of the activity. Its zero value chooses all.
 type AuditFilter struct {
 	Scope    string
 	Activity string
@@ -65,14 +65,14 @@ const (
 	ndjson = "application/x-ndjson"
 )
 
-// ListAudit reads one page of what was done in the organization, newest first.
+// ListAudit reads one page of the organization's activity, newest first.
 func (o *Organization) ListAudit(ctx context.Context, f AuditFilter, r Range) (Page[AuditEntry], error) {
 	return ask[Page[AuditEntry]](ctx, o.at, http.MethodGet, audit, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// StreamAudit reads all that was done in the organization in one request, in the order of the
-// entries' numbers, then what has no number yet. It ends after the first error. A client's own
-// timeout is for the whole stream: give it one without, and a context instead.
+// StreamAudit reads all of the organization's activity in one request: the numbered entries in order, then those
+// without a number yet. It ends after the first error. The timeout of an http.Client covers the whole stream: use a
+// client without a timeout, and a context instead.
 func (o *Organization) StreamAudit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
 		if err := o.streamAudit(ctx, f, func(e AuditEntry) bool { return yield(e, nil) }); err != nil {
@@ -106,11 +106,11 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 	lines.Buffer(nil, maxAnswerBytes)
 	for lines.Scan() {
 		var entry AuditEntry
-		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil { // an error's detail is a text
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil { // in an error, detail is a string
 			if ended := newError(response, lines.Bytes()); len(ended.Errors) > 0 {
 				return ended
 			}
-			return fmt.Errorf("stream: %w", cmp.Or(lines.Err(), err)) // a line is cut off where a connection breaks
+			return fmt.Errorf("stream: %w", cmp.Or(lines.Err(), err)) // a broken connection cuts a line off
 		}
 		if !yield(entry) {
 			return nil
@@ -119,10 +119,10 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 	return lines.Err()
 }
 
-// ActivityHead is the last entry of an organization's chain. Kept elsewhere, it shows later
-// whether the entries up to it are still the same.
+// ActivityHead is the last entry of an organization's chain. A copy kept elsewhere shows later whether the entries up
+// to it are unchanged.
 type ActivityHead struct {
-	Number int64      `json:"number"` // 0: there is none yet
+	Number int64      `json:"number"` // 0: no entry yet
 	Hash   string     `json:"hash"`
 	At     *time.Time `json:"at"`
 }

@@ -1,8 +1,7 @@
 // Package client calls the API of a foyer server: an organization's frontend
 // apps, and the invitations to join it.
 //
-// A [Client] holds the address of the server and a key; an [Organization] is
-// where the operations are:
+// A [Client] holds the address of the server and a key; an [Organization] has the operations:
 //
 //	c, err := client.New("https://foyer.example.com", key)
 //	…
@@ -10,13 +9,11 @@
 //		…
 //	}
 //
-// What a server refuses is an [*Error]. The client never retries: RetryAfter of an
-// Error says when trying again makes sense. But net/http sends again what only reads, and
-// what has an [IdempotencyKey], when a connection breaks that it had used before. Nor does the
-// client follow a redirect, which would make a GET of a change.
+// The error for a refused request is an [*Error]. The client itself never retries: RetryAfter of an Error says when a
+// retry makes sense. But net/http resends a GET, or a request with an [IdempotencyKey], when a reused connection
+// breaks. The client follows no redirects, because a redirect may turn a change into a GET.
 //
-// The module cannot be fetched: a program that uses the package names a checkout of
-// foyer in its go.mod, with
+// The module cannot be downloaded. A program that uses this package must name a checkout of foyer in its go.mod, with
 //
 //	require foyer v0.0.0
 //	replace foyer => ../foyer
@@ -41,9 +38,9 @@ import (
 )
 
 const (
-	// defaultTimeout is for a whole call; the longest is an install.
+	// defaultTimeout covers a whole call; an install takes longest.
 	defaultTimeout = 2 * time.Minute
-	// maxAnswerBytes bounds what a server can make us hold in memory.
+	// maxAnswerBytes limits how much memory an answer can take.
 	maxAnswerBytes = 64 << 20
 )
 
@@ -60,8 +57,7 @@ type Client struct {
 // Option changes how a Client calls.
 type Option func(*Client)
 
-// WithHTTPClient makes calls through h instead of a client that gives up after
-// two minutes.
+// WithHTTPClient makes calls through h instead of a client with a timeout of two minutes.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) { c.http = cmp.Or(h, c.http) }
 }
@@ -95,15 +91,13 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Current stands for the organization of the key; for a key that is not bound
-// to one, for the organization its user joined first.
+// Current stands for the organization that the key is bound to, or else for the one that its user joined first.
 const Current = "@current"
 
-// Organization is where the operations on one organization's apps, invites and
-// members are.
+// Organization has the operations on one organization's apps, sites, invites and members.
 type Organization struct{ at endpoint }
 
-// endpoint is where a client's calls go.
+// endpoint is a client and the path below which it calls.
 type endpoint struct {
 	client *Client
 	path   string
@@ -117,18 +111,19 @@ func (c *Client) Organization(id string) *Organization {
 
 func (c *Client) at(path string) endpoint { return endpoint{c, path} }
 
-// unkeyed is at, for changes that need no key: they ignore an Idempotency-Key, for which net/http would send them again.
+// unkeyed is at for changes that need no key. It drops the Idempotency-Key, which the server ignores there but for
+// which net/http would resend the request.
 func (c *Client) unkeyed(path string) endpoint {
 	return c.With(Ask{request: func(r *http.Request) { r.Header.Del("Idempotency-Key") }}).at(path)
 }
 
-// call sends body, unless it is nil, to a path below the endpoint's and decodes the answer into answer, unless that is nil.
+// call sends body to a path below the endpoint's and decodes the answer into answer. Both may be nil.
 func (e endpoint) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
 	_, err := e.exchange(ctx, method, path, query, body, answer)
 	return err
 }
 
-// exchange is call; it returns the headers of the answer as well.
+// exchange is call, but also returns the headers of the answer.
 func (e endpoint) exchange(ctx context.Context, method, path string, query url.Values, body, answer any) (http.Header, error) {
 	request, err := e.request(ctx, method, path, query, body)
 	if err != nil {
@@ -152,7 +147,7 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 		}
 	}
 	if answer == nil {
-		if response.StatusCode == http.StatusOK { // of another server: foyer's is 204 or 202
+		if response.StatusCode == http.StatusOK { // from another server: foyer answers 204 or 202
 			return nil, errors.New(notFoyer)
 		}
 		return response.Header, nil
@@ -169,7 +164,7 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 	return response.Header, nil
 }
 
-// isForeign reports whether an answer is null, or an object without a field of what was asked for.
+// isForeign reports whether an answer is null, or an object without any of the expected fields.
 func isForeign(text []byte, answer reflect.Value) bool {
 	var fields map[string]json.RawMessage
 	switch {
@@ -185,7 +180,7 @@ func isForeign(text []byte, answer reflect.Value) bool {
 	})
 }
 
-// orForeign is for answers that show a secret: without it, they are of another server.
+// orForeign is for answers that must show a secret: an answer without one is from another server.
 func orForeign(err error, secret string) error {
 	if err == nil && secret == "" {
 		return errors.New(notFoyer)
@@ -193,7 +188,7 @@ func orForeign(err error, secret string) error {
 	return err
 }
 
-// do sends a request. A redirect is not foyer's, and an error.
+// do sends a request. A redirect is an error, because foyer never redirects.
 func (c *Client) do(request *http.Request) (*http.Response, error) {
 	response, err := c.http.Do(request)
 	if err != nil || response.StatusCode < 300 || response.StatusCode > 399 {
@@ -211,7 +206,7 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf(notFoyer+": it redirects to %s", to)
 }
 
-// ask calls, and returns the answer.
+// ask is call, but returns the decoded answer.
 func ask[T any](ctx context.Context, e endpoint, method, path string, query url.Values, body any) (T, error) {
 	var answer T
 	err := e.call(ctx, method, path, query, body, &answer)
@@ -220,7 +215,7 @@ func ask[T any](ctx context.Context, e endpoint, method, path string, query url.
 
 func (e endpoint) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	path = e.path + path
-	if strings.Contains(path, "//") || strings.HasSuffix(path, "/") { // it would be another path
+	if strings.Contains(path, "//") || strings.HasSuffix(path, "/") { // it would name another path
 		return nil, fmt.Errorf("%s %s: an id is empty", method, path)
 	}
 	address := e.client.base + path
@@ -252,7 +247,7 @@ func (e endpoint) request(ctx context.Context, method, path string, query url.Va
 	return request, nil
 }
 
-// encode writes < > and & as they are: the server keeps JSON fields as they are sent, and bounds what it takes by its bytes.
+// encode does not escape < > and &: the server stores JSON fields as sent, and limits them by their bytes.
 func encode(body any) ([]byte, error) {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -261,7 +256,7 @@ func encode(body any) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// readAll reads an answer, and fails if it is larger than any real one.
+// readAll reads an answer, and fails if it is larger than any that foyer sends.
 func readAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxAnswerBytes+1))
 	if err == nil && len(text) > maxAnswerBytes {

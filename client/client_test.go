@@ -36,7 +36,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *client.Organization {
 	return c.Organization(client.Current)
 }
 
-// answer always says the same.
+// answer returns a handler that always gives the same answer.
 func answer(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -61,7 +61,7 @@ func TestNoHTTPClientIsTheOneThereIs(t *testing.T) {
 	}
 }
 
-// An id that is empty is not the path of all there are.
+// An empty id must not become the path of the whole list.
 func TestEmptyIDs(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(answer(http.StatusOK, "{}"))
@@ -176,7 +176,7 @@ func TestRequest(t *testing.T) {
 					w.WriteHeader(http.StatusNoContent)
 					return
 				}
-				io.WriteString(w, strings.Replace(appJSON, "{", `{"results":[],`, 1)) // an app, and a page
+				io.WriteString(w, strings.Replace(appJSON, "{", `{"results":[],`, 1)) // both an app and a page
 			})
 			if err := test.call(t.Context(), o); err != nil {
 				t.Error(err)
@@ -185,7 +185,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A program that finds no domains has them cleared, though its list is nil.
+// A nil list of domains clears them.
 func TestNoDomainsAreAList(t *testing.T) {
 	t.Parallel()
 	if got, err := json.Marshal(client.OrganizationPatch{AllowedDomains: new([]string)}); err != nil || string(got) != `{"allowed_domains":[]}` {
@@ -229,8 +229,8 @@ func TestNoInvitesAreAList(t *testing.T) {
 	}
 }
 
-// The server may be reached under another name than it calls itself, and the
-// key must not be sent to a name that an answer contains.
+// The server may be reached under another name than it gives itself, and the key must not be sent to a host named in an
+// answer.
 func TestAllFollowsNextOnTheSameServer(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
@@ -337,8 +337,8 @@ func TestRetryAfterIsNeverNegative(t *testing.T) {
 	}
 }
 
-// A change that knows no Idempotency-Key may have been made when its connection breaks: sent again, a deletion would be one of what is
-// not there, and the key that an invitation led to would be lost.
+// A change without an Idempotency-Key may have been made when its connection breaks. Sent again, a deletion would get a
+// 404, and the key from accepting an invitation would be lost.
 func TestWhatKnowsNoIdempotencyKeyIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(context.Context, *client.Client) error{
@@ -362,7 +362,7 @@ func TestWhatKnowsNoIdempotencyKeyIsSentOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Organization("1").GetApp(t.Context(), 42); err != nil { // net/http sends again on a connection that was used before
+		if _, err := c.Organization("1").GetApp(t.Context(), 42); err != nil { // net/http resends only on a reused connection
 			t.Fatal(err)
 		}
 		if err := change(t.Context(), c.With(client.IdempotencyKey("k"))); err == nil || changes.Load() != 1 {
@@ -384,7 +384,7 @@ func TestErrorOfAProxy(t *testing.T) {
 	}
 }
 
-// What a proxy answers does not mean that something is not there, or that the key may not do it.
+// A proxy's answer does not mean that an object is missing or that the key is not allowed.
 func TestAProxyKnowsNothingOfObjects(t *testing.T) {
 	t.Parallel()
 	const own = `{"errors":[{"type":"invalid_request","code":"c","detail":"No.","attr":null}]}`
@@ -418,7 +418,7 @@ func TestAnswersThatCannotBe(t *testing.T) {
 	}
 }
 
-// What another server answers does not mean that something was deleted.
+// An answer from another server does not mean that an object was deleted.
 func TestNothingIsDeletedByAnotherServer(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"<p>Welcome</p>", ""} {
@@ -429,7 +429,7 @@ func TestNothingIsDeletedByAnotherServer(t *testing.T) {
 	}
 }
 
-// An object of another server shows no secret to keep.
+// An object from another server has no secret, which is an error.
 func TestNoSecretIsShownByAnotherServer(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(answer(201, `{"id":7,"name":"x"}`))
@@ -449,7 +449,7 @@ func TestNoSecretIsShownByAnotherServer(t *testing.T) {
 	}
 }
 
-// JSON of another server does not mean that something was made, or that there is nothing.
+// JSON from another server does not mean that an object was created, or that a list is empty.
 func TestNothingIsMadeByAnotherServer(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(context.Context, *client.Organization) error{
@@ -478,12 +478,12 @@ func TestNothingIsMadeByAnotherServer(t *testing.T) {
 			}
 		}
 	}
-	if err := calls["counts"](t.Context(), serve(t, answer(200, `{"apps":null,"sites":null,"members":null,"invites":null}`))); err != nil { // of a key that sees none
+	if err := calls["counts"](t.Context(), serve(t, answer(200, `{"apps":null,"sites":null,"members":null,"invites":null}`))); err != nil { // for a key that may see none
 		t.Error(err)
 	}
 }
 
-// A redirect would turn a change into a GET, whose answer looks as if it had been made.
+// A redirect would turn a change into a GET, and its answer would look like success.
 func TestNoRedirectIsFollowed(t *testing.T) {
 	t.Parallel()
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -557,7 +557,7 @@ func TestStreamEndsWithAnError(t *testing.T) {
 	}
 }
 
-// A page of a proxy is no activity, and that it is empty does not mean that there is none.
+// A proxy's page is not activity, and an empty one does not mean that there is none.
 func TestNoStreamIsAnotherServers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", `{"status":"ok"}`, "<!doctype html>"} {

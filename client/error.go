@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// Fault is one thing that is wrong with a request.
+// Fault is one error in a request.
 type Fault struct {
-	// Type and Code are for programs, such as validation_error and required.
+	// Type and Code, such as validation_error and required, are for programs.
 	Type string `json:"type"`
 	Code string `json:"code"`
-	// Detail says to people what is wrong and what would be right.
+	// Detail tells people what is wrong and what would be right.
 	Detail string `json:"detail"`
-	// Attr is the field at fault, empty for none. A field of an item of a list
-	// is INDEX.field, counted from 0.
+	// Attr is the field at fault, empty for none. A field of a list's item is INDEX.field, counted from 0.
 	Attr string `json:"attr"`
 }
 
@@ -27,10 +26,9 @@ type Fault struct {
 type Error struct {
 	Fault // the first of Errors
 
-	// Errors is every fault found; empty when the answer is a proxy's, not
-	// foyer's.
+	// Errors has every fault found. It is empty if the answer came from a proxy, not from foyer.
 	Errors []Fault `json:"errors"`
-	// Status is the HTTP status; of what ends a stream it is 200, and Code says what happened.
+	// Status is the HTTP status. For an error that ends a stream it is 200, and Code says what happened.
 	Status int `json:"-"`
 	// RequestID names the request in the server's log.
 	RequestID string `json:"-"`
@@ -55,16 +53,14 @@ func (e *Error) Error() string {
 	return strings.Join(faults, "; ")
 }
 
-// IsNotFound says whether err means that there is no such organization or object,
-// or that it is another's. A proxy's 404 does not mean that.
+// IsNotFound reports whether the organization or object does not exist or belongs to somebody else. A proxy's 404 does
+// not count.
 func IsNotFound(err error) bool { return isRefused(err, http.StatusNotFound) }
 
-// IsDenied says whether the scopes of the key or the level of its user are too
-// low. A proxy's 403 does not mean that.
+// IsDenied reports whether the scopes of the key or the level of its user are too low. A proxy's 403 does not count.
 func IsDenied(err error) bool { return isRefused(err, http.StatusForbidden) }
 
-// IsThrottled says whether there were too many requests, invites or mails; it
-// goes away by itself.
+// IsThrottled reports whether there were too many requests, invites or mails. A later retry may succeed.
 func IsThrottled(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status == http.StatusTooManyRequests
@@ -78,20 +74,20 @@ func isRefused(err error, status int) bool {
 
 func newError(response *http.Response, text []byte) *Error {
 	var e Error
-	nameless := func(f Fault) bool { return f.Code == "" } // no fault of foyer's is
+	nameless := func(f Fault) bool { return f.Code == "" } // every fault of foyer's has a code
 	if json.Unmarshal(text, &e) != nil || slices.ContainsFunc(e.Errors, nameless) {
 		e = Error{}
 	}
 	e.Status = response.StatusCode
 	e.RequestID = response.Header.Get("X-Request-Id")
 	e.RetryAfter = seconds(response.Header, "Retry-After")
-	if at, err := http.ParseTime(response.Header.Get("Retry-After")); err == nil { // of a proxy: foyer's are in seconds
+	if at, err := http.ParseTime(response.Header.Get("Retry-After")); err == nil { // from a proxy: foyer sends seconds
 		e.RetryAfter = max(0, time.Until(at))
 	}
 	return &e
 }
 
-// seconds is what a header says in whole seconds; 0 if it does not.
+// seconds reads a header with a whole number of seconds, and returns 0 for any other.
 func seconds(h http.Header, name string) time.Duration {
 	n, err := strconv.ParseInt(h.Get(name), 10, 64)
 	if err != nil || n < 0 {

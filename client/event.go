@@ -21,15 +21,15 @@ type Event struct {
 	Data           json.RawMessage `json:"data"` // the object, as its GET answers it after the change
 }
 
-// EventList is events, the oldest first. Next is what to give as After the next time.
+// EventList is a list of events, oldest first. Next is the After of the next call.
 type EventList struct {
 	Results []Event `json:"results"`
 	Next    int64   `json:"next"`
 }
 
-// EventRange chooses events. Its zero value is the first ones that are kept.
+// EventRange chooses events. Its zero value chooses the oldest that are kept.
 type EventRange struct {
-	After int64         // the sequence of the last event that is known
+	After int64         // the sequence of the last event already read
 	Limit int           // how many at most, up to 1000; 0: 100
 	Wait  time.Duration // how long to wait for the next one, rounded up to whole seconds, up to 60
 }
@@ -46,28 +46,28 @@ func (o *Organization) ListEvents(ctx context.Context, r EventRange) (EventList,
 	return ask[EventList](ctx, o.at, http.MethodGet, "/events", query, nil)
 }
 
-// Webhook is where events are sent to.
+// Webhook is a url that events are sent to.
 type Webhook struct {
 	ID             int64     `json:"id"`
 	URL            string    `json:"url"`
 	Events         []string  `json:"events"`
 	Description    string    `json:"description"`
 	Enabled        bool      `json:"enabled"`
-	DisabledReason string    `json:"disabled_reason"`  // why foyer has switched it off
-	Secret         string    `json:"secret,omitempty"` // shown by CreateWebhook and RotateWebhook alone
+	DisabledReason string    `json:"disabled_reason"`  // why foyer disabled it
+	Secret         string    `json:"secret,omitempty"` // only from CreateWebhook and RotateWebhook
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
 }
 
-// WebhookPatch is what to set in a webhook, or to make one with. What is nil is left as it is.
+// WebhookPatch is a change of a webhook, or a new one. A nil field stays as it is.
 type WebhookPatch struct {
 	URL         *string  `json:"url,omitempty"`
-	Events      []string `json:"events,omitzero"` // types, or all of a kind as app.*
+	Events      []string `json:"events,omitzero"` // event types, or a pattern such as app.*
 	Description *string  `json:"description,omitempty"`
 	Enabled     *bool    `json:"enabled,omitempty"`
 }
 
-// WebhookDelivery is an event on its way to a webhook.
+// WebhookDelivery is one sending of an event to a webhook.
 type WebhookDelivery struct {
 	ID         int64      `json:"id"`
 	EventID    string     `json:"event_id"`
@@ -75,7 +75,7 @@ type WebhookDelivery struct {
 	Sequence   int64      `json:"sequence"`
 	State      string     `json:"state"` // pending, delivered or failed
 	Attempts   int        `json:"attempts"`
-	Status     int        `json:"status"` // of the last answer; 0: there was none
+	Status     int        `json:"status"` // of the last answer; 0: no answer
 	Error      string     `json:"error"`  // a class: address, timeout, status and others; "": none
 	DurationMS int64      `json:"duration_ms"`
 	CreatedAt  time.Time  `json:"created_at"`
@@ -92,12 +92,12 @@ func (o *Organization) ListWebhooks(ctx context.Context, r Range) (Page[Webhook]
 	return ask[Page[Webhook]](ctx, o.at, http.MethodGet, webhooks, r.addTo(url.Values{}), nil)
 }
 
-// AllWebhooks reads the organization's webhooks, in the order they were made.
+// AllWebhooks reads the organization's webhooks in the order of their creation.
 func (o *Organization) AllWebhooks(ctx context.Context) iter.Seq2[Webhook, error] {
 	return all[Webhook](ctx, o.at, webhooks, nil)
 }
 
-// CreateWebhook has events sent to a url; it needs a URL and Events.
+// CreateWebhook creates a webhook. The draft needs a URL and Events.
 func (o *Organization) CreateWebhook(ctx context.Context, draft WebhookPatch) (Webhook, error) {
 	made, err := ask[Webhook](ctx, o.at, http.MethodPost, webhooks, nil, draft)
 	return made, orForeign(err, made.Secret)
@@ -123,18 +123,18 @@ func (o *Organization) TestWebhook(ctx context.Context, id int64) (Webhook, erro
 	return ask[Webhook](ctx, o.at, http.MethodPost, webhookPath(id)+"/test", nil, nil)
 }
 
-// RotateWebhook gives a webhook a new secret. The old one signs too for 24 hours.
+// RotateWebhook gives a webhook a new secret. For 24 hours, events are signed with the old one too.
 func (o *Organization) RotateWebhook(ctx context.Context, id int64) (Webhook, error) {
 	rotated, err := ask[Webhook](ctx, o.at, http.MethodPost, webhookPath(id)+"/rotate", nil, nil)
 	return rotated, orForeign(err, rotated.Secret)
 }
 
-// ListDeliveries reads one page of what was sent to a webhook, the newest first.
+// ListDeliveries reads one page of a webhook's deliveries, newest first.
 func (o *Organization) ListDeliveries(ctx context.Context, id int64, r Range) (Page[WebhookDelivery], error) {
 	return ask[Page[WebhookDelivery]](ctx, o.at, http.MethodGet, webhookPath(id)+"/deliveries", r.addTo(url.Values{}), nil)
 }
 
-// AllDeliveries reads what was sent to a webhook, the newest first.
+// AllDeliveries reads a webhook's deliveries, newest first.
 func (o *Organization) AllDeliveries(ctx context.Context, id int64) iter.Seq2[WebhookDelivery, error] {
 	return all[WebhookDelivery](ctx, o.at, webhookPath(id)+"/deliveries", nil)
 }

@@ -8,7 +8,7 @@ import (
 	"foyer/client"
 )
 
-// Less than a second is waited for one, not for none: a loop that reads events would ask without a pause.
+// A wait below a second is rounded up: with 0, a loop that reads events would poll without a pause.
 func TestWaitIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

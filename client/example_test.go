@@ -11,7 +11,7 @@ import (
 	"foyer/client"
 )
 
-// List an organization's apps, then invite somebody.
+// Example lists an organization's apps, then invites somebody.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(pretend))
 	defer server.Close()

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Files are the contents of files by their names: text, or the bytes of a picture or font.
+// Files are the contents of files by name: text, or the bytes of a picture or font.
 type Files map[string]string
 
-// FileEdits are what to change in files, by their names; nil deletes a file.
+// FileEdits are the new contents of files by name; nil deletes a file.
 type FileEdits map[string]*string
 
-// binary is how JSON has bytes that are no text.
+// binary is the JSON form of bytes that are not text.
 type binary struct {
 	Base64 []byte `json:"base64"`
 }
@@ -62,7 +62,7 @@ func (e FileEdits) MarshalJSON() ([]byte, error) {
 	return encodeFiles(contents)
 }
 
-// encodeFiles refuses a name that JSON would change, maybe into that of another file.
+// encodeFiles refuses a name that JSON would change, perhaps into the name of another file.
 func encodeFiles(contents map[string]any) ([]byte, error) {
 	for name := range contents {
 		if !utf8.ValidString(name) {
@@ -72,7 +72,7 @@ func encodeFiles(contents map[string]any) ([]byte, error) {
 	return encode(contents)
 }
 
-// plain is what JSON has for a content.
+// plain returns the JSON form of a file's content.
 func plain(content string) any {
 	if utf8.ValidString(content) && !strings.Contains(content, "\x00") {
 		return content

@@ -26,7 +26,7 @@ type Invite struct {
 	ID          string `json:"id"`
 	TargetEmail string `json:"target_email"`
 	FirstName   string `json:"first_name"`
-	// EmailingAttemptMade is whether a mail server was asked to deliver it.
+	// EmailingAttemptMade says whether a mail server was asked to deliver it.
 	EmailingAttemptMade bool      `json:"emailing_attempt_made"`
 	Level               Level     `json:"level"`
 	IsExpired           bool      `json:"is_expired"`
@@ -36,20 +36,20 @@ type Invite struct {
 	Message             string    `json:"message"`
 	// Status is pending, expired or accepted.
 	Status     string     `json:"status"`
-	AcceptedAt *time.Time `json:"accepted_at"` // nil: it was not
+	AcceptedAt *time.Time `json:"accepted_at"` // nil: not accepted
 	Delivery   Delivery   `json:"delivery"`
 }
 
-// Delivery is how far the mail of an invite has come.
+// Delivery is the state of an invite's mail.
 type Delivery struct {
 	// State is none, queued, sent, deferred or failed.
 	State    string     `json:"state"`
 	Detail   string     `json:"detail"` // why it was deferred or failed
 	Attempts int        `json:"attempts"`
-	At       *time.Time `json:"at"` // of the last try; nil: there was none
+	At       *time.Time `json:"at"` // of the last try; nil: none yet
 }
 
-// InviteFilter narrows a list of invites down; what is zero does not.
+// InviteFilter narrows a list of invites down. A zero field does not filter.
 type InviteFilter struct {
 	Status   []string // nil: pending and expired; an empty list is refused
 	Delivery string
@@ -71,7 +71,7 @@ func (f InviteFilter) addTo(query url.Values) url.Values {
 	return query
 }
 
-// User is somebody who uses foyer.
+// User is a person, known by an e-mail address.
 type User struct {
 	ID              int64  `json:"id"`
 	UUID            string `json:"uuid"`
@@ -80,35 +80,33 @@ type User struct {
 	LastName        string `json:"last_name"`
 	Email           string `json:"email"`
 	IsEmailVerified bool   `json:"is_email_verified"`
-	// HedgehogConfig is a JSON object with whatever the user's picture needs.
+	// HedgehogConfig is a JSON object with the settings of the user's picture.
 	HedgehogConfig json.RawMessage `json:"hedgehog_config"`
 }
 
-// InviteDraft is an invite to create. TargetEmail is needed; what else is zero
-// is left to the server.
+// InviteDraft is an invite to create. TargetEmail is required; the server chooses the value of another zero field.
 type InviteDraft struct {
 	TargetEmail string `json:"target_email"`
 	FirstName   string `json:"first_name,omitempty"`
 	Level       Level  `json:"level,omitempty"` // 0: LevelMember
 	Message     string `json:"message,omitempty"`
 	SendEmail   *bool  `json:"send_email,omitempty"` // nil: true
-	ExpiresIn   int64  `json:"expires_in,omitempty"` // seconds; 0: as long as those of the organization
+	ExpiresIn   int64  `json:"expires_in,omitempty"` // seconds; 0: the organization's default
 }
 
 const invites = "/invites"
 
-// ListInvites reads one page of the invites that a filter leaves, newest first.
+// ListInvites reads one page of the invites that match a filter, newest first.
 func (o *Organization) ListInvites(ctx context.Context, f InviteFilter, r Range) (Page[Invite], error) {
 	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllInvites reads the invites that a filter leaves, newest first.
+// AllInvites reads the invites that match a filter, newest first.
 func (o *Organization) AllInvites(ctx context.Context, f InviteFilter) iter.Seq2[Invite, error] {
 	return all[Invite](ctx, o.at, invites, f.addTo(url.Values{}))
 }
 
-// CreateInvite invites an address. An earlier invite of that address is
-// replaced.
+// CreateInvite invites an address. It replaces an earlier invite to that address.
 func (o *Organization) CreateInvite(ctx context.Context, draft InviteDraft) (Invite, error) {
 	return ask[Invite](ctx, o.at, http.MethodPost, invites, nil, draft)
 }
@@ -120,19 +118,19 @@ func (o *Organization) CreateInvites(ctx context.Context, drafts []InviteDraft) 
 	return ask[[]Invite](ctx, o.at, http.MethodPost, invites+"/bulk", nil, append([]InviteDraft{}, drafts...))
 }
 
-// InviteOutcome is what became of a draft: Invite, or Error, which says why there is none.
+// InviteOutcome is the result of a draft: Invite, or the Error that says why there is none.
 type InviteOutcome struct {
 	Invite *Invite `json:"invite"`
 	Error  *Error  `json:"error"`
 }
 
-// CreateInvitesPartly makes those of up to 100 invites that it can, and returns what became of each,
-// in the order of drafts.
+// CreateInvitesPartly makes up to 100 invites, even if some of them fail, and returns the outcome of each in the order
+// of drafts.
 func (o *Organization) CreateInvitesPartly(ctx context.Context, drafts []InviteDraft) ([]InviteOutcome, error) {
 	return ask[[]InviteOutcome](ctx, o.at, http.MethodPost, invites+"/bulk", url.Values{"partial": {"true"}}, append([]InviteDraft{}, drafts...))
 }
 
-// DeleteInvite withdraws an invite; its link stops working.
+// DeleteInvite deletes an invite; its link stops working.
 func (o *Organization) DeleteInvite(ctx context.Context, id string) error {
 	return o.at.call(ctx, http.MethodDelete, invites+"/"+url.PathEscape(id), nil, nil, nil)
 }
@@ -143,14 +141,13 @@ func (o *Organization) ResendInvite(ctx context.Context, id string) (Invite, err
 	return ask[Invite](ctx, o.at, http.MethodPost, invites+"/"+url.PathEscape(id)+"/resend", nil, nil)
 }
 
-// InviteLink is a link to pass on by hand.
+// InviteLink is the link of an invite, to pass on by hand.
 type InviteLink struct {
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// LinkInvite reads the link of an invite, for admins and owners. Whoever has it
-// becomes the person invited.
+// LinkInvite reads the link of an invite, for admins and owners. Anyone who has the link can act as the person invited.
 func (o *Organization) LinkInvite(ctx context.Context, id string) (InviteLink, error) {
 	return ask[InviteLink](ctx, o.at, http.MethodPost, invites+"/"+url.PathEscape(id)+"/link", nil, nil)
 }

@@ -24,7 +24,7 @@ type CatalogApp struct {
 	Verified  bool `json:"verified"`  // by its keeper
 }
 
-// UnusedApp is an app that is on no enabled placement, and whose bundle nobody loaded in the last 30 days.
+// UnusedApp is an app without an enabled placement whose bundle nobody loaded in the last 30 days.
 type UnusedApp struct {
 	App
 	LastUsedAt *time.Time `json:"last_used_at"` // nil: never
@@ -36,8 +36,8 @@ const (
 	unused  = apps + "/unused"
 )
 
-// ListExportsUnsubscribeConfigs reads one page of the apps that would stop with
-// a paid export plan. foyer has none: this is for clients of services that do.
+// ListExportsUnsubscribeConfigs reads one page of the apps that would stop with a paid export plan. foyer has no such
+// plan: this is for clients of services that do.
 func (o *Organization) ListExportsUnsubscribeConfigs(ctx context.Context, r Range) (AppPage[ExportApp], error) {
 	return ask[AppPage[ExportApp]](ctx, o.at, http.MethodGet, exports, r.addTo(url.Values{}), nil)
 }

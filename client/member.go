@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Member is a user's place in the organization.
+// Member is a user in the organization.
 type Member struct {
 	ID        string    `json:"id"` // the UUID of the user
 	User      User      `json:"user"`
 	Level     Level     `json:"level"`
 	JoinedAt  time.Time `json:"joined_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	// LastActiveAt is in the organization, to the hour; nil: not yet.
+	// LastActiveAt is when the member was last active in the organization, to the hour; nil: not yet.
 	LastActiveAt *time.Time `json:"last_active_at"`
-	// InvitedBy is whose invite they accepted; nil: an operator added them, or it is not known.
+	// InvitedBy is the author of the invite they accepted; nil: an operator added them, or it is not known.
 	InvitedBy *MemberInviter `json:"invited_by"`
 }
 
-// MemberInviter is who invited a member.
+// MemberInviter is the user who invited a member.
 type MemberInviter struct {
 	UUID      string `json:"uuid"`
 	FirstName string `json:"first_name"`
@@ -30,7 +30,7 @@ type MemberInviter struct {
 	Email     string `json:"email"`
 }
 
-// MemberFilter narrows a list of members down; what is zero does not.
+// MemberFilter narrows a list of members down. A zero field does not filter.
 type MemberFilter struct {
 	Search string // part of the address or the names
 	Level  Level
@@ -38,12 +38,12 @@ type MemberFilter struct {
 
 const members = "/members"
 
-// ListMembers reads one page of the members that a filter leaves, in the order they joined.
+// ListMembers reads one page of the members that match a filter, in the order they joined.
 func (o *Organization) ListMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
 	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllMembers reads the members that a filter leaves, in the order they joined.
+// AllMembers reads the members that match a filter, in the order they joined.
 func (o *Organization) AllMembers(ctx context.Context, f MemberFilter) iter.Seq2[Member, error] {
 	return all[Member](ctx, o.at, members, f.addTo(url.Values{}))
 }
@@ -61,7 +61,7 @@ func (o *Organization) GetMember(ctx context.Context, userUUID string) (Member, 
 	return ask[Member](ctx, o.at, http.MethodGet, members+"/"+url.PathEscape(userUUID), nil, nil)
 }
 
-// SetLevel changes what a member may do, never above one's own level.
+// SetLevel changes a member's level, at most to one's own.
 func (o *Organization) SetLevel(ctx context.Context, userUUID string, level Level) (Member, error) {
 	patch := struct {
 		Level Level `json:"level"`
@@ -69,7 +69,7 @@ func (o *Organization) SetLevel(ctx context.Context, userUUID string, level Leve
 	return ask[Member](ctx, o.at, http.MethodPatch, members+"/"+url.PathEscape(userUUID), nil, patch)
 }
 
-// RemoveMember ends a membership; one's own, too.
+// RemoveMember ends a membership, including one's own.
 func (o *Organization) RemoveMember(ctx context.Context, userUUID string) error {
 	return o.at.call(ctx, http.MethodDelete, members+"/"+url.PathEscape(userUUID), nil, nil, nil)
 }

@@ -27,7 +27,7 @@ func (o *Organization) EnableApp(ctx context.Context, id int64) (App, error) {
 // Withdrawal says why a version is withdrawn.
 type Withdrawal struct {
 	Reason string `json:"reason"`
-	// Version is where the app goes if it is at the one that is withdrawn.
+	// Version is the version that the app moves to if it is at the withdrawn one.
 	Version int64 `json:"version,omitempty"`
 }
 
@@ -35,7 +35,7 @@ func versionPath(id, version int64) string {
 	return versionsPath(id) + "/" + strconv.FormatInt(version, 10)
 }
 
-// WithdrawVersion stops a version, and those of the app with the same bundle, on all pages.
+// WithdrawVersion stops a version on all pages, and the app's other versions with the same bundle.
 func (o *Organization) WithdrawVersion(ctx context.Context, id, version int64, w Withdrawal) (Version, error) {
 	return ask[Version](ctx, o.at, http.MethodPost, versionPath(id, version)+"/withdraw", nil, w)
 }

@@ -12,24 +12,23 @@ import (
 
 // Page is one page of a list.
 type Page[T any] struct {
-	// Count is how many results there are on all pages.
+	// Count is the number of results on all pages.
 	Count int `json:"count"`
-	// Next and Previous are the addresses of the pages around; empty at the ends. A page of large results may hold fewer than
-	// its limit: the next one has the offset after the last of Results.
+	// Next and Previous are the urls of the neighbouring pages, empty at the ends. A page of large results may hold
+	// fewer than its limit: the next one starts after the last of Results.
 	Next     string `json:"next"`
 	Previous string `json:"previous"`
 	Results  []T    `json:"results"`
 }
 
-// AppPage is a page of something that belongs to apps, and the app of its first
-// result. With no result, it is an empty app with the id 0.
+// AppPage is a page of a list below apps, with the app of its first result. Without results, the app is empty with the
+// id 0.
 type AppPage[T any] struct {
 	App
 	Page[T]
 }
 
-// Range chooses a page of a list. Its zero value is the first page, of the
-// size the server chooses.
+// Range chooses a page of a list. Its zero value is the first page, in the server's default size.
 type Range struct {
 	Limit  int // how many results at most, up to 1000; 0: 100
 	Offset int // how many results to skip
@@ -45,8 +44,7 @@ func (r Range) addTo(query url.Values) url.Values {
 	return query
 }
 
-// all reads the whole list at path, in pages as large as they may be, as it is consumed. It ends
-// after the first error.
+// all reads the whole list at path lazily, in pages of the maximum size. It ends after the first error.
 func all[T any](ctx context.Context, e endpoint, path string, query url.Values) iter.Seq2[T, error] {
 	first := url.Values{"limit": {"1000"}}
 	maps.Copy(first, query)
@@ -69,10 +67,9 @@ func all[T any](ctx context.Context, e endpoint, path string, query url.Values) 
 	}
 }
 
-// following takes only the query from the address of the page after that of
-// query. The rest is how the server calls itself, which need not be how we
-// reach it, and the key must go nowhere else. A page that is not further on is
-// an error, or the list would never end. After the last page it is nil.
+// following returns the query of the page after that of query, or nil after the last page. It ignores the rest of the
+// url next: the server may call itself something else than the name we reach it under, and the key must go nowhere
+// else. A page that is not further on is an error, or the list would never end.
 func following(query url.Values, next string) (url.Values, error) {
 	if next == "" {
 		return nil, nil
@@ -85,7 +82,7 @@ func following(query url.Values, next string) (url.Values, error) {
 	if err != nil {
 		return nil, fmt.Errorf("next page: %w", err)
 	}
-	from, _ := strconv.Atoi(query.Get("offset")) // none is 0
+	from, _ := strconv.Atoi(query.Get("offset")) // no offset is 0
 	if to, err := strconv.Atoi(further.Get("offset")); err != nil || to <= from {
 		return nil, fmt.Errorf("next page %q is not further on", next)
 	}

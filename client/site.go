@@ -14,22 +14,22 @@ import (
 type Site struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
-	Token     string    `json:"token"` // in the urls that its pages have
+	Token     string    `json:"token"` // in the urls that its pages load
 	Enabled   bool      `json:"enabled"`
-	Origins   []string  `json:"origins"` // whose reports and previews count; none: any
+	Origins   []string  `json:"origins"` // that may report and preview; none: any
 	Revision  int64     `json:"revision"`
 	AppsCount int       `json:"apps_count"`
-	Snippet   string    `json:"snippet"` // the element for its pages; "" where the base url is not known
+	Snippet   string    `json:"snippet"` // the element for its pages; "" if the base url is not known
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// SitePatch is what to set in a site, or to make one with. What is nil is left as it is.
+// SitePatch is a change of a site, or a new one. A nil field stays as it is.
 type SitePatch struct {
 	Name    *string  `json:"name,omitempty"`
 	Enabled *bool    `json:"enabled,omitempty"`
 	Origins []string `json:"origins,omitzero"`
-	Reason  string   `json:"reason,omitempty"` // why it is switched off; only in an update, with Enabled false
+	Reason  string   `json:"reason,omitempty"` // why it is disabled; only in an update, with Enabled false
 }
 
 // Placement is an app on a site, with its values. Config and Values are JSON objects.
@@ -38,9 +38,9 @@ type Placement struct {
 	Name      string          `json:"name"` // of the app
 	Enabled   bool            `json:"enabled"`
 	Position  int64           `json:"position"`
-	Version   *int64          `json:"version"` // the version it is pinned to; nil: it follows the app
+	Version   *int64          `json:"version"` // that it is pinned to; nil: it follows the app
 	Running   *int64          `json:"running"` // nil: none
-	Held      *string         `json:"held"`    // why Running is not what was wanted; nil: it is
+	Held      *string         `json:"held"`    // why Running is not the wanted version; nil: it is
 	Paths     []string        `json:"paths"`   // none: everywhere
 	Config    json.RawMessage `json:"config"`
 	Values    json.RawMessage `json:"values"` // what pages get
@@ -48,7 +48,7 @@ type Placement struct {
 	UpdatedAt time.Time       `json:"updated_at"`
 }
 
-// SitePlacement is a placement, and which site it is on.
+// SitePlacement is a placement with its site.
 type SitePlacement struct {
 	Site SiteName `json:"site"`
 	Placement
@@ -61,16 +61,16 @@ type SiteName struct {
 	Token string `json:"token"`
 }
 
-// PlacementPatch is what to set in a placement. What is nil is left as it is.
+// PlacementPatch is a change of a placement. A nil field stays as it is.
 type PlacementPatch struct {
 	Enabled  *bool  `json:"enabled,omitempty"`
 	Position *int64 `json:"position,omitempty"`
-	// Version is the number of a version to pin it to, or [Null] to follow the app.
+	// Version is the number of the version to pin it to, or [Null] to follow the app.
 	Version json.RawMessage `json:"version,omitempty"`
 	Paths   []string        `json:"paths,omitzero"`
-	// Config is values by key; [Null] for one goes back to its default.
+	// Config has values by key; [Null] resets one to its default.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
-	// Reason is why it is switched off; only in an update, with Enabled false.
+	// Reason says why it is disabled; only in an update, with Enabled false.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -80,17 +80,17 @@ type PlacementDraft struct {
 	PlacementPatch
 }
 
-// Revision is what a site's manifest said for a while.
+// Revision is a former or current state of a site's manifest.
 type Revision struct {
 	Revision  int64         `json:"revision"`
 	Apps      []ManifestApp `json:"apps"`
 	From      time.Time     `json:"from"`
-	Until     *time.Time    `json:"until"` // nil: it still holds
-	User      *ActivityUser `json:"user"`  // nil: not told
+	Until     *time.Time    `json:"until"` // nil: it is the current one
+	User      *ActivityUser `json:"user"`  // nil: unknown
 	RequestID string        `json:"request_id"`
 }
 
-// ManifestApp is an app as the manifest of a site lists it.
+// ManifestApp is an app in the manifest of a site.
 type ManifestApp struct {
 	ID        int64           `json:"id"`
 	Name      string          `json:"name"`
@@ -108,26 +108,26 @@ type PreviewDraft struct {
 	Config  map[string]json.RawMessage `json:"config,omitempty"`
 }
 
-// Preview is a link to a page that runs what is previewed, for whoever has it.
+// Preview is a link to a page that runs the previewed version. Anyone who has it can open it.
 type Preview struct {
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// Health is how an app fares on the organization's sites.
+// Health counts how an app's versions load and fail on the organization's sites.
 type Health struct {
 	Versions []VersionHealth `json:"versions"`
 	Errors   []PageError     `json:"errors"`
 }
 
-// AppHealth is how an app fares on a site.
+// AppHealth is the health of an app on a site.
 type AppHealth struct {
 	AppID int64  `json:"app_id"`
 	Name  string `json:"name"` // of the app
 	Health
 }
 
-// VersionHealth is how one version fares.
+// VersionHealth is the health of one version.
 type VersionHealth struct {
 	Version int64 `json:"version"`
 	Loads   int64 `json:"loads"`
@@ -157,7 +157,7 @@ func placementPath(id, appID int64) string {
 	return sitePath(id) + "/apps/" + strconv.FormatInt(appID, 10)
 }
 
-// SiteFilter narrows a list of sites down; what is zero does not.
+// SiteFilter narrows a list of sites down. A zero field does not filter.
 type SiteFilter struct {
 	Search   string // part of the name
 	Ordering string // as in AppFilter
@@ -169,17 +169,17 @@ func (f SiteFilter) addTo(query url.Values) url.Values {
 	return query
 }
 
-// ListSites reads one page of the sites that a filter leaves.
+// ListSites reads one page of the sites that match a filter.
 func (o *Organization) ListSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
 	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllSites reads the sites that a filter leaves.
+// AllSites reads the sites that match a filter.
 func (o *Organization) AllSites(ctx context.Context, f SiteFilter) iter.Seq2[Site, error] {
 	return all[Site](ctx, o.at, sites, f.addTo(url.Values{}))
 }
 
-// CreateSite makes a site; it needs a name.
+// CreateSite makes a site. The draft needs a name.
 func (o *Organization) CreateSite(ctx context.Context, draft SitePatch) (Site, error) {
 	return ask[Site](ctx, o.at, http.MethodPost, sites, nil, draft)
 }
@@ -189,27 +189,27 @@ func (o *Organization) GetSite(ctx context.Context, id int64) (Site, error) {
 	return ask[Site](ctx, o.at, http.MethodGet, sitePath(id), nil, nil)
 }
 
-// UpdateSite changes a site and returns it as it is then.
+// UpdateSite changes a site and returns the changed site.
 func (o *Organization) UpdateSite(ctx context.Context, id int64, patch SitePatch) (Site, error) {
 	return ask[Site](ctx, o.at, http.MethodPatch, sitePath(id), nil, patch)
 }
 
-// DeleteSite removes a site and what is placed on it.
+// DeleteSite removes a site and its placements.
 func (o *Organization) DeleteSite(ctx context.Context, id int64) error {
 	return o.at.call(ctx, http.MethodDelete, sitePath(id), nil, nil, nil)
 }
 
-// ListHistory reads one page of what a site's manifest said, newest first.
+// ListHistory reads one page of a site's revisions, newest first.
 func (o *Organization) ListHistory(ctx context.Context, id int64, r Range) (Page[Revision], error) {
 	return ask[Page[Revision]](ctx, o.at, http.MethodGet, sitePath(id)+"/history", r.addTo(url.Values{}), nil)
 }
 
-// AllHistory reads what a site's manifest said, newest first.
+// AllHistory reads a site's revisions, newest first.
 func (o *Organization) AllHistory(ctx context.Context, id int64) iter.Seq2[Revision, error] {
 	return all[Revision](ctx, o.at, sitePath(id)+"/history", nil)
 }
 
-// RestoreSite places all apps as when a revision began.
+// RestoreSite restores all placements to their state at the start of a revision.
 func (o *Organization) RestoreSite(ctx context.Context, id, revision int64) (Site, error) {
 	return ask[Site](ctx, o.at, http.MethodPost, sitePath(id)+"/restore", nil, map[string]int64{"revision": revision})
 }
@@ -229,12 +229,12 @@ func (o *Organization) PlaceApp(ctx context.Context, id int64, draft PlacementDr
 	return ask[Placement](ctx, o.at, http.MethodPost, sitePath(id)+"/apps", nil, draft)
 }
 
-// GetPlacement reads an app as it is placed on a site.
+// GetPlacement reads the placement of an app on a site.
 func (o *Organization) GetPlacement(ctx context.Context, id, appID int64) (Placement, error) {
 	return ask[Placement](ctx, o.at, http.MethodGet, placementPath(id, appID), nil, nil)
 }
 
-// UpdatePlacement changes how an app is placed and returns that as it is then.
+// UpdatePlacement changes a placement and returns the changed one.
 func (o *Organization) UpdatePlacement(ctx context.Context, id, appID int64, patch PlacementPatch) (Placement, error) {
 	return ask[Placement](ctx, o.at, http.MethodPatch, placementPath(id, appID), nil, patch)
 }
@@ -244,41 +244,40 @@ func (o *Organization) DeletePlacement(ctx context.Context, id, appID int64) err
 	return o.at.call(ctx, http.MethodDelete, placementPath(id, appID), nil, nil, nil)
 }
 
-// PreviewApp makes a link to a page that runs a version of an app for whoever has it.
+// PreviewApp makes a link to a page that runs a version of an app. Anyone who has the link can open it.
 func (o *Organization) PreviewApp(ctx context.Context, id, appID int64, draft PreviewDraft) (Preview, error) {
 	return ask[Preview](ctx, o.at, http.MethodPost, placementPath(id, appID)+"/preview", nil, draft)
 }
 
-// ListSitesOfApp reads one page of where an app is placed on the organization's sites.
+// ListSitesOfApp reads one page of an app's placements on the organization's sites.
 func (o *Organization) ListSitesOfApp(ctx context.Context, appID int64, r Range) (Page[SitePlacement], error) {
 	return ask[Page[SitePlacement]](ctx, o.at, http.MethodGet, appPath(appID)+"/sites", r.addTo(url.Values{}), nil)
 }
 
-// AllSitesOfApp reads where an app is placed on the organization's sites.
+// AllSitesOfApp reads an app's placements on the organization's sites.
 func (o *Organization) AllSitesOfApp(ctx context.Context, appID int64) iter.Seq2[SitePlacement, error] {
 	return all[SitePlacement](ctx, o.at, appPath(appID)+"/sites", nil)
 }
 
-// GetHealth reads how an app fares on the organization's sites, or on one if siteID is not 0, since
-// a time; the zero time is a day ago.
+// GetHealth reads the health of an app since a time, on all of the organization's sites or, if siteID is not 0, on that
+// one. The zero time is a day ago.
 func (o *Organization) GetHealth(ctx context.Context, appID, siteID int64, since time.Time) (Health, error) {
 	query := from(since)
 	setID(query, "site", siteID)
 	return ask[Health](ctx, o.at, http.MethodGet, appPath(appID)+"/health", query, nil)
 }
 
-// ListHealth reads one page of how the apps on a site fare there, since a time; the zero time is a day
-// ago.
+// ListHealth reads one page of the health of the apps on a site since a time. The zero time is a day ago.
 func (o *Organization) ListHealth(ctx context.Context, id int64, since time.Time, r Range) (Page[AppHealth], error) {
 	return ask[Page[AppHealth]](ctx, o.at, http.MethodGet, sitePath(id)+"/health", r.addTo(from(since)), nil)
 }
 
-// AllHealth reads how all apps on a site fare there, in their order, since a time.
+// AllHealth reads the health of all apps on a site since a time, in their order.
 func (o *Organization) AllHealth(ctx context.Context, id int64, since time.Time) iter.Seq2[AppHealth, error] {
 	return all[AppHealth](ctx, o.at, sitePath(id)+"/health", from(since))
 }
 
-// from asks for what came since a time; the zero time asks for nothing.
+// from returns the query with the parameter since; the zero time adds none.
 func from(since time.Time) url.Values {
 	query := url.Values{}
 	setTime(query, "since", since)

@@ -15,23 +15,23 @@ type OrganizationInfo struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Level Level  `json:"level"` // the member's
-	// AccessLevel is what the organization may do with apps: 0 nothing, 3 read, 6
-	// install, 9 share them with every organization.
+	// AccessLevel says what the organization may do with apps: 0 nothing, 3 read, 6 install, 9 share them with every
+	// organization.
 	AccessLevel          int       `json:"access_level"`
 	MembersCanInvite     bool      `json:"members_can_invite"`
 	MembersCanManageApps bool      `json:"members_can_manage_apps"`
-	AllowedDomains       []string  `json:"allowed_domains"` // whose addresses may join; none: any
+	AllowedDomains       []string  `json:"allowed_domains"` // of the addresses that may join; none: any
 	CreatedAt            time.Time `json:"created_at"`
-	InviteTTL            *int64    `json:"invite_ttl"` // how long its invites live, in seconds; nil: as long as the server says
+	InviteTTL            *int64    `json:"invite_ttl"` // lifetime of its invites in seconds; nil: the server's default
 }
 
-// OrganizationPatch is what to change of an organization; nil leaves a field as it is.
+// OrganizationPatch is a change of an organization. A nil field stays as it is.
 type OrganizationPatch struct {
 	Name                 *string   `json:"name,omitempty"`
 	MembersCanInvite     *bool     `json:"members_can_invite,omitempty"`
 	MembersCanManageApps *bool     `json:"members_can_manage_apps,omitempty"`
 	AllowedDomains       *[]string `json:"allowed_domains,omitempty"`
-	InviteTTL            *int64    `json:"invite_ttl,omitempty"` // seconds; 0: as long as the server says
+	InviteTTL            *int64    `json:"invite_ttl,omitempty"` // seconds; 0: the server's default
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -41,7 +41,7 @@ func (p OrganizationPatch) MarshalJSON() ([]byte, error) {
 		plain
 		InviteTTL json.RawMessage `json:"invite_ttl,omitempty"`
 	}{plain: plain(p)}
-	if p.AllowedDomains != nil && *p.AllowedDomains == nil { // which would be null
+	if p.AllowedDomains != nil && *p.AllowedDomains == nil { // it would be encoded as null
 		patch.AllowedDomains = &[]string{}
 	}
 	switch {
@@ -61,14 +61,13 @@ const (
 	signup        = "/api/signup/"
 )
 
-// ListOrganizations reads one page of the organizations that the key opens, in
-// the order its user joined them.
+// ListOrganizations reads one page of the organizations that the key gives access to, in the order its user joined
+// them.
 func (c *Client) ListOrganizations(ctx context.Context, r Range) (Page[OrganizationInfo], error) {
 	return ask[Page[OrganizationInfo]](ctx, c.at(organizations), http.MethodGet, "", r.addTo(url.Values{}), nil)
 }
 
-// AllOrganizations reads the organizations that the key opens, in the order its
-// user joined them.
+// AllOrganizations reads the organizations that the key gives access to, in the order its user joined them.
 func (c *Client) AllOrganizations(ctx context.Context) iter.Seq2[OrganizationInfo, error] {
 	return all[OrganizationInfo](ctx, c.at(organizations), "", nil)
 }
@@ -78,16 +77,16 @@ func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
 	return ask[OrganizationInfo](ctx, o.at, http.MethodGet, "", nil, nil)
 }
 
-// Overview is how much there is in an organization; nil: the key may not see it.
+// Overview has the counts of an organization's objects; nil: the key may not see them.
 type Overview struct {
 	Apps    *AppCounts    `json:"apps"`
 	Sites   *int          `json:"sites"`
 	Members *int          `json:"members"`
-	Invites *InviteCounts `json:"invites"` // that were not accepted
+	Invites *InviteCounts `json:"invites"` // not yet accepted
 }
 
-// AppCounts counts apps: all, those that are not at the newest tag known, those with a file that does
-// not compile, those that run nowhere, and those of which pages reported errors within 24 hours.
+// AppCounts counts apps: all, those behind the newest known tag, those with a file that does not compile, disabled
+// ones, and those with errors that pages reported within 24 hours.
 type AppCounts struct {
 	Count    int `json:"count"`
 	Updates  int `json:"updates"`
@@ -96,14 +95,14 @@ type AppCounts struct {
 	Failing  int `json:"failing"`
 }
 
-// InviteCounts counts invites: all, those past their time, and those whose mail was refused.
+// InviteCounts counts invites: all, expired ones, and those whose mail was refused.
 type InviteCounts struct {
 	Count   int `json:"count"`
 	Expired int `json:"expired"`
 	Failed  int `json:"failed"`
 }
 
-// Overview counts what is in the organization.
+// Overview reads the counts of the organization's objects.
 func (o *Organization) Overview(ctx context.Context) (Overview, error) {
 	return ask[Overview](ctx, o.at, http.MethodGet, "/overview", nil, nil)
 }
@@ -113,8 +112,7 @@ func (o *Organization) Change(ctx context.Context, patch OrganizationPatch) (Org
 	return ask[OrganizationInfo](ctx, o.at, http.MethodPatch, "", nil, patch)
 }
 
-// MemberKey is a key of a member that can see the organization. LastUsedAt is when it was last
-// used there.
+// MemberKey is a member's key that can see the organization. LastUsedAt is its last use there.
 type MemberKey struct {
 	Key
 	User struct {
@@ -123,13 +121,12 @@ type MemberKey struct {
 	} `json:"user"`
 }
 
-// ListKeys reads one page of the keys that can see the organization, in the order they were
-// made.
+// ListKeys reads one page of the keys that can see the organization, in the order of their creation.
 func (o *Organization) ListKeys(ctx context.Context, r Range) (Page[MemberKey], error) {
 	return ask[Page[MemberKey]](ctx, o.at, http.MethodGet, "/keys", r.addTo(url.Values{}), nil)
 }
 
-// AllKeys reads the keys that can see the organization, in the order they were made.
+// AllKeys reads the keys that can see the organization, in the order of their creation.
 func (o *Organization) AllKeys(ctx context.Context) iter.Seq2[MemberKey, error] {
 	return all[MemberKey](ctx, o.at, "/keys", nil)
 }
@@ -139,15 +136,15 @@ func (o *Organization) DeleteKey(ctx context.Context, id int64) error {
 	return o.at.call(ctx, http.MethodDelete, "/keys/"+strconv.FormatInt(id, 10), nil, nil, nil)
 }
 
-// SelfPatch is what to change of oneself; nil leaves a field as it is.
+// SelfPatch is a change of the user of the key. A nil field stays as it is.
 type SelfPatch struct {
-	Email     *string `json:"email,omitempty"` // changes once the link is followed that is mailed to it
+	Email     *string `json:"email,omitempty"` // changes once the user follows the link mailed to it
 	FirstName *string `json:"first_name,omitempty"`
 	LastName  *string `json:"last_name,omitempty"`
 }
 
-// ChangeSelf changes the names of the user of the key, and has another address mailed a link that
-// changes it: until then the answer has the one from before.
+// ChangeSelf changes the names of the user of the key. A new address gets a mail with a link that makes the change;
+// until then the answer has the old address.
 func (c *Client) ChangeSelf(ctx context.Context, patch SelfPatch) (User, error) {
 	return ask[User](ctx, c.at(self), http.MethodPatch, "", nil, patch)
 }
@@ -157,11 +154,11 @@ func (c *Client) Self(ctx context.Context) (User, error) {
 	return ask[User](ctx, c.at(self), http.MethodGet, "", nil, nil)
 }
 
-// Key is what the server keeps of an API key.
+// Key is an API key as the server stores it.
 type Key struct {
 	ID             int64      `json:"id"`
 	Scopes         []string   `json:"scopes"`
-	OrganizationID string     `json:"organization_id"` // that it is bound to; empty: none
+	OrganizationID string     `json:"organization_id"` // the one it is bound to; empty: none
 	CreatedAt      time.Time  `json:"created_at"`
 	ExpiresAt      *time.Time `json:"expires_at"`   // nil: never
 	LastUsedAt     *time.Time `json:"last_used_at"` // to the hour; nil: never
@@ -169,8 +166,8 @@ type Key struct {
 	Prefix         string     `json:"prefix"` // its first 12 characters
 }
 
-// KeyDraft is a key to make. Scopes are needed; what else is zero is as in the
-// key in use.
+// KeyDraft is a key to make. Scopes are required. OrganizationID and ExpiresAt default to those of the key in use, and
+// Name to a numbered name.
 type KeyDraft struct {
 	Scopes         []string   `json:"scopes"`
 	OrganizationID string     `json:"organization_id,omitempty"`
@@ -178,34 +175,34 @@ type KeyDraft struct {
 	Name           string     `json:"name,omitempty"`
 }
 
-// NewKey is a key that was just made, with its text, shown only now.
+// NewKey is a new key with its text, which is shown only once.
 type NewKey struct {
 	Key
 	APIKey string `json:"key"`
 }
 
-// ListKeys reads one page of one's keys, in the order they were made.
+// ListKeys reads one page of the user's keys, in the order of their creation.
 func (c *Client) ListKeys(ctx context.Context, r Range) (Page[Key], error) {
 	return ask[Page[Key]](ctx, c.at(keys), http.MethodGet, "", r.addTo(url.Values{}), nil)
 }
 
-// AllKeys reads one's keys, in the order they were made.
+// AllKeys reads the user's keys, in the order of their creation.
 func (c *Client) AllKeys(ctx context.Context) iter.Seq2[Key, error] {
 	return all[Key](ctx, c.at(keys), "", nil)
 }
 
-// CreateKey makes a key that can do no more, and lives no longer, than this one.
+// CreateKey makes a key that can do no more, and lives no longer, than the key in use.
 func (c *Client) CreateKey(ctx context.Context, draft KeyDraft) (NewKey, error) {
 	made, err := ask[NewKey](ctx, c.at(keys), http.MethodPost, "", nil, draft)
 	return made, orForeign(err, made.APIKey)
 }
 
-// DeleteKey revokes one of one's keys.
+// DeleteKey revokes one of the user's keys.
 func (c *Client) DeleteKey(ctx context.Context, id int64) error {
 	return c.at(keys).call(ctx, http.MethodDelete, "/"+strconv.FormatInt(id, 10), nil, nil, nil)
 }
 
-// Invitation is an invite as whoever holds its link sees it.
+// Invitation is an invite as the holder of its link sees it.
 type Invitation struct {
 	TargetEmail      string    `json:"target_email"`
 	FirstName        string    `json:"first_name"`
@@ -215,15 +212,14 @@ type Invitation struct {
 	ExpiresAt        time.Time `json:"expires_at"`
 }
 
-// Inviter is who made an invitation.
+// Inviter is the user who made an invitation.
 type Inviter struct {
 	FirstName string `json:"first_name"`
 	LastName  string `json:"last_name"`
 	Email     string `json:"email"`
 }
 
-// Names are what a new user wants to be called; nil leaves the first name as the
-// inviter wrote it.
+// Names are the names of a new user; nil leaves the first name as the inviter wrote it.
 type Names struct {
 	FirstName *string `json:"first_name,omitempty"`
 	LastName  *string `json:"last_name,omitempty"`
@@ -238,13 +234,12 @@ type OwnInvite struct {
 
 const ownInvites = self + "/invites"
 
-// ListOwnInvites reads one page of the invites to the verified address of the user of the key that can be
-// answered now, the newest first.
+// ListOwnInvites reads one page of the open invites to the verified address of the user of the key, newest first.
 func (c *Client) ListOwnInvites(ctx context.Context, r Range) (Page[OwnInvite], error) {
 	return ask[Page[OwnInvite]](ctx, c.at(ownInvites), http.MethodGet, "", r.addTo(url.Values{}), nil)
 }
 
-// AcceptOwnInvite makes the user of the key a member. The token of the invite's link is needed only if the
+// AcceptOwnInvite makes the user of the key a member. It needs the token of the invite's link only if the user's
 // address is not verified.
 func (c *Client) AcceptOwnInvite(ctx context.Context, id, token string) (OrganizationInfo, error) {
 	answer := struct {
@@ -258,15 +253,15 @@ func (c *Client) DeclineOwnInvite(ctx context.Context, id string) error {
 	return c.at(ownInvites).call(ctx, http.MethodDelete, "/"+url.PathEscape(id), nil, nil, nil)
 }
 
-// Accepted is what accepting an invitation has made.
+// Accepted is the result of accepting an invitation.
 type Accepted struct {
 	User         User             `json:"user"`
 	Organization OrganizationInfo `json:"organization"`
 	Level        Level            `json:"level"`
-	APIKey       string           `json:"api_key"` // shown this once
+	APIKey       string           `json:"api_key"` // shown only once
 }
 
-// GetInvitation reads the invitation that a link's token stands for. No key is needed.
+// GetInvitation reads the invitation of a link's token. No key is needed.
 func (c *Client) GetInvitation(ctx context.Context, token string) (Invitation, error) {
 	return ask[Invitation](ctx, c.at(signup), http.MethodGet, url.PathEscape(token), nil, nil)
 }

@@ -14,14 +14,14 @@ import (
 type Version struct {
 	Version      int64     `json:"version"` // its number
 	Tag          string    `json:"tag"`
-	Commit       string    `json:"commit"` // empty for one that was saved
+	Commit       string    `json:"commit"` // empty for a saved version
 	SHA256       string    `json:"sha256"`
-	BundleSHA256 string    `json:"bundle_sha256"` // empty: it has no bundle
-	Message      string    `json:"message"`       // what whoever saved it said of it
-	CreatedBy    *User     `json:"created_by"`    // nil: another organization's global app
+	BundleSHA256 string    `json:"bundle_sha256"` // empty: no bundle
+	Message      string    `json:"message"`       // from the user who saved it
+	CreatedBy    *User     `json:"created_by"`    // nil for another organization's global app
 	CreatedAt    time.Time `json:"created_at"`
 	Current      bool      `json:"current"`   // the app is at it
-	Withdrawn    *Off      `json:"withdrawn"` // nil: it is not
+	Withdrawn    *Off      `json:"withdrawn"` // nil: not withdrawn
 }
 
 // FileDiff is what a version changes in one file, as a unified diff.
@@ -35,25 +35,25 @@ type Diffs struct {
 	Files []FileDiff `json:"files"`
 }
 
-// UpgradeReview is what an upgrade would take an app to.
+// UpgradeReview is the version that an upgrade would move an app to.
 type UpgradeReview struct {
-	Version      *int64          `json:"version"` // nil: it is not held yet
+	Version      *int64          `json:"version"` // nil: the server does not hold it yet
 	Tag          string          `json:"tag"`
 	Commit       string          `json:"commit"`
 	ConfigSchema json.RawMessage `json:"config_schema"`
-	Bundle       *ReviewedBundle `json:"bundle"` // nil: it has none, and pages stop running it
-	Files        []FileDiff      `json:"files"`  // compared with the version that the app is at
+	Bundle       *ReviewedBundle `json:"bundle"` // nil: no bundle, and pages stop running the app
+	Files        []FileDiff      `json:"files"`  // compared with the current version
 }
 
 // ReviewedBundle is the compiled program that pages would get.
 type ReviewedBundle struct {
 	Size   int64 `json:"size"` // in bytes
 	Inject bool  `json:"inject"`
-	Kept   bool  `json:"kept"` // it is that of an earlier version, since this one does not compile
+	Kept   bool  `json:"kept"` // from an earlier version, because this one does not compile
 }
 
-// ReviewUpgrade finds out what an upgrade would do, without doing it. Of what it is told, the tag, the
-// version and AcceptChanged count.
+// ReviewUpgrade reads what an upgrade would do, without doing it. It uses only the tag, the version and AcceptChanged
+// of to.
 func (o *Organization) ReviewUpgrade(ctx context.Context, id int64, to Upgrade) (UpgradeReview, error) {
 	query := url.Values{}
 	if to.Tag != nil {
@@ -75,7 +75,7 @@ func (o *Organization) ListVersions(ctx context.Context, id int64, r Range) (Pag
 	return ask[Page[Version]](ctx, o.at, http.MethodGet, versionsPath(id), r.addTo(url.Values{}), nil)
 }
 
-// VersionWithSchema is a version, and what the values of apps that run it are checked against.
+// VersionWithSchema is a version with the schema that the values of placements running it are checked against.
 type VersionWithSchema struct {
 	Version
 
@@ -92,7 +92,7 @@ func (o *Organization) AllVersions(ctx context.Context, id int64) iter.Seq2[Vers
 	return all[Version](ctx, o.at, versionsPath(id), nil)
 }
 
-// DiffVersions compares a version with another; with the one before it if against is 0.
+// DiffVersions compares a version with another, or with its predecessor if against is 0.
 func (o *Organization) DiffVersions(ctx context.Context, id, version, against int64) (Diffs, error) {
 	query := url.Values{}
 	if against != 0 {

@@ -5,14 +5,13 @@ import (
 	"strconv"
 )
 
-// Ask is what a call asks for beside its operation; see [Client.With]. What is asked of a change
-// is not asked of a call that only reads.
+// Ask is an option of a call; see [Client.With]. Options for changes have no effect on a call that only reads.
 type Ask struct {
 	request func(*http.Request)
 	answer  func(http.Header)
 }
 
-// With returns a client whose calls ask for all of asks:
+// With returns a client whose calls have the given options too:
 //
 //	var etag string
 //	app, err := org.With(client.ETag(&etag)).GetApp(ctx, 7)
@@ -24,18 +23,18 @@ func (c *Client) With(asks ...Ask) *Client {
 	return &with
 }
 
-// With returns the organization, with calls that ask for all of asks.
+// With returns the organization with calls that have the given options too.
 func (o *Organization) With(asks ...Ask) *Organization {
 	return &Organization{at: endpoint{o.at.client.With(asks...), o.at.path}}
 }
 
-// ETag keeps the ETag of an answer in to: it names the object as it was answered.
+// ETag stores the ETag of an answer in to. It names the state of the object in the answer.
 func ETag(to *string) Ask {
 	return Ask{answer: func(h http.Header) { *to = h.Get("ETag") }}
 }
 
-// IfMatch has a change made only if the object is still as an ETag names it. Otherwise the
-// answer is an [Error] with the status 412.
+// IfMatch makes a change only if the object is still in the state that an ETag names. Otherwise the call returns an
+// [Error] with the status 412.
 func IfMatch(etag string) Ask {
 	return ofChange(func(r *http.Request) { r.Header.Set("If-Match", etag) })
 }
@@ -48,8 +47,8 @@ func ofChange(ask func(*http.Request)) Ask {
 	}}
 }
 
-// DryRun has a change make all its checks and answer as if it had been made, while nothing is
-// changed or sent. What would be made has the id 0, or the UUID of zeros.
+// DryRun checks a change and answers as if it had been made, but changes and sends nothing. An object that it would
+// create has the id 0, or the UUID of zeros.
 func DryRun() Ask {
 	return ofChange(func(r *http.Request) {
 		query := r.URL.Query()
@@ -58,9 +57,9 @@ func DryRun() Ask {
 	})
 }
 
-// IdempotencyKey has a change made once, however often it is sent with the same key within 24
-// hours; each change needs a key of its own. A deletion takes none: net/http would send it again,
-// and what has just been deleted would not be found. Nor do AcceptInvitation and RequestSignIn.
+// IdempotencyKey makes a change only once, however often it is sent with the same key within 24 hours. Each change
+// needs a key of its own. Deletions send no key: net/http would resend them, and the object would not be found. Neither
+// do AcceptInvitation and RequestSignIn.
 func IdempotencyKey(key string) Ask {
 	return ofChange(func(r *http.Request) {
 		if r.Method != http.MethodDelete {
@@ -69,7 +68,7 @@ func IdempotencyKey(key string) Ask {
 	})
 }
 
-// Strict makes it an error if the server does not know a parameter or a field that is sent.
+// Strict makes parameters and fields that the server does not know an error.
 func Strict() Ask {
 	return Ask{request: func(r *http.Request) { r.Header.Set("Prefer", "handling=strict") }}
 }

@@ -18,7 +18,7 @@ func main() {
 		os.Exit(code)
 	}
 	stops := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		stops = append(stops, syscall.SIGHUP)
 	}
 	signals := make(chan os.Signal, 1)
@@ -27,7 +27,7 @@ func main() {
 	received := make(chan os.Signal, 1)
 	go func() {
 		received <- <-signals
-		signal.Reset(os.Interrupt, syscall.SIGTERM) // so that a second signal ends foyer at once; a shell and the kernel send SIGHUP each
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // a second signal ends foyer at once; but SIGHUP may come twice, from the shell and the kernel
 		cancel()
 	}()
 	code := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
@@ -37,10 +37,10 @@ func main() {
 	os.Exit(code)
 }
 
-// die ends foyer by a signal, and not only because of it: a shell looks for that before it goes on with a loop.
+// die ends foyer with a signal, not with an exit code: a shell checks for that before it continues a loop.
 func die(by os.Signal) {
 	signal.Reset(by)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(by) == nil {
-		time.Sleep(time.Second) // until it has come
+		time.Sleep(time.Second) // until the signal arrives
 	}
 }
