@@ -1,6 +1,5 @@
-// Package openapi reads an OpenAPI document kept as YAML and makes three other forms of
-// it: JSON for programs, an HTML page for people, and the names that each operation knows. It runs
-// before the server is built.
+// Package openapi turns an OpenAPI document in YAML into three other forms: JSON for programs, HTML for people, and the
+// names that each operation knows. It runs before the server is built.
 package openapi
 
 import (
@@ -10,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is what the page shows of an OpenAPI document.
+// document has the parts of an OpenAPI document that the page shows.
 type document struct {
 	Info struct {
 		Title, Version, Summary, Description string
@@ -47,10 +46,10 @@ type operation struct {
 	Samples              samples `yaml:"x-samples"`
 }
 
-// samples are the parts of samples that the rest of an operation does not tell.
+// samples are the parts of code samples that do not follow from the rest of an operation.
 type samples struct {
-	Foyer string // the command, without the program's name; "": there is none
-	Go    string // the call of the client; "": it has none
+	Foyer string // the command, without the program's name; "": none
+	Go    string // the call of the client; "": none
 }
 
 type parameter struct {

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON turns a YAML document into indented JSON. Keys keep their order and
-// aliases are written out, which decoding into maps would not give.
+// JSON turns a YAML document into indented JSON. Keys keep their order, which decoding into maps would lose, and
+// aliases are expanded.
 func JSON(document []byte) ([]byte, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
@@ -24,8 +24,8 @@ func JSON(document []byte) ([]byte, error) {
 
 var switches = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`)
 
-// checkWords refuses plain words that are true or false to readers of YAML 1.1, and <<, which merges to some and is a key to
-// others, as here.
+// checkWords refuses plain words that are booleans in YAML 1.1. It also refuses <<, which some parsers merge and
+// others, such as this one, treat as a key.
 func checkWords(node *yaml.Node) error {
 	if node.Tag == "!!merge" {
 		return fmt.Errorf("line %d: write out what << would merge", node.Line)
@@ -41,7 +41,7 @@ func checkWords(node *yaml.Node) error {
 	return nil
 }
 
-// indent is node as JSON, for people to read.
+// indent returns node as indented JSON.
 func indent(node *yaml.Node) ([]byte, error) {
 	var flat, pretty bytes.Buffer
 	if err := appendJSON(&flat, node); err != nil {
@@ -72,7 +72,7 @@ func appendJSON(out *bytes.Buffer, node *yaml.Node) error {
 	}
 }
 
-// appendObject writes an object, given as key, value, key, value and so on.
+// appendObject writes an object given as alternating keys and values.
 func appendObject(out *bytes.Buffer, members []*yaml.Node) error {
 	out.WriteByte('{')
 	for i := 0; i < len(members); i += 2 {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Names says of each operation of a document, by method and path, which parameters of the query
-// and which fields of a body it knows: those that it takes, and those that it answers, which may be
-// sent back; a field that is an object, or an array of them, with the fields of these.
+// Names lists, for each operation of a document by method and path, the query parameters and body fields it knows:
+// those of its request, and those of its answer, which clients may send back. A field with an object, or an array of
+// objects, has their fields.
 func Names(document []byte) ([]byte, error) {
 	text, err := JSON(document)
 	if err != nil {
@@ -29,7 +29,7 @@ func Names(document []byte) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			if method == "get" { // has no body
+			if method == "get" { // a GET has no body
 				k.Fields = nil
 			}
 			all[strings.ToUpper(method)+" "+path] = k
@@ -38,13 +38,13 @@ func Names(document []byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// known is the names that an operation knows.
+// known has the names that an operation knows.
 type known struct {
 	Fields fields   `json:"fields"`
 	Query  []string `json:"query"`
 }
 
-// fields are names, each with those in it; * stands for whatever names there are.
+// fields are names, each with the names in its nested objects; * stands for any name.
 type fields map[string]fields
 
 func (d described) known(operation json.RawMessage) (known, error) {
@@ -69,13 +69,13 @@ func (d described) known(operation json.RawMessage) (known, error) {
 	return known{Fields: taken, Query: slices.Sorted(maps.Keys(query))}, nil
 }
 
-// described is what Names needs of a document.
+// described has the parts of a document that Names needs.
 type described struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components map[string]map[string]reference       `json:"components"`
 }
 
-// reference is a parameter, body, response or schema, or where it is.
+// reference is a parameter, body, response or schema, or a $ref to one.
 type reference struct {
 	Ref        string               `json:"$ref"`
 	Name       string               `json:"name"`
@@ -100,7 +100,7 @@ func (d described) find(r reference) reference {
 	return d.Components[parts[2]][parts[3]]
 }
 
-// addFields adds the names of all members that what r describes can have.
+// addFields adds the names of all members of the values that r describes.
 func (d described) addFields(names fields, r reference) {
 	r = d.find(r)
 	for name, property := range r.Properties {

@@ -31,7 +31,7 @@ func TestJSONKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Many readers know YAML 1.1, in which these words are true and false; not all of them know <<.
+// Many parsers read YAML 1.1, in which these words are true and false. Not all of them support <<.
 func TestSwitchesAreQuoted(t *testing.T) {
 	t.Parallel()
 	for _, yaml := range []string{"Off: 1", "a: {off: 1}", "[a, y]", "a: NO", "a: &x {b: 1}\nc: {<<: *x}"} {

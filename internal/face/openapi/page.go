@@ -13,10 +13,9 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// Page turns a YAML document into what pages for people show of it, as HTML: a first page, one for each
-// group of operations, with samples, and one for the objects. Each begins with a line {part NAME};
-// the first has no name. Where they name their server and organization they have {root}, {in}, {base_url},
-// {organization}, {organization_flag} and {organization_name}, for the server to fill in.
+// Page turns a YAML document into HTML pages for people: a first page, one for each group of operations with samples,
+// and one for the objects. Each begins with a line {part NAME}; the first has no name. The server fills in the
+// placeholders {root}, {in}, {base_url}, {organization}, {organization_flag} and {organization_name}.
 func Page(source []byte) ([]byte, error) {
 	var doc document
 	if err := yaml.Unmarshal(source, &doc); err != nil {
@@ -40,7 +39,7 @@ func Page(source []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// The view of the page: what page.html shows, in its order.
+// The data for page.html, in the order of the page.
 type (
 	pageView struct {
 		Title, Version, Summary, Description string
@@ -64,7 +63,7 @@ type (
 		Answers                                []answerView
 		Samples                                []sampleView
 		Answer                                 string // an example
-		answers                                string // what the answer is; see call
+		answers                                string // as call.Answer
 	}
 	bodyView struct {
 		Type   typeView
@@ -83,8 +82,7 @@ type (
 		Required                 bool
 		Type                     typeView
 	}
-	// typeView says what a value is; Object is the name of a schema shown on
-	// the page, if it is one.
+	// typeView describes the type of a value. Object is the name of its schema, if the page shows that.
 	typeView struct {
 		Before, Object, After string
 	}

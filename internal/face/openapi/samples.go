@@ -19,34 +19,34 @@ var sampleTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"inside": func(json string) string { return strings.ReplaceAll(json, "\n", "\n  ") },
 }).Parse(samplesText))
 
-// language is one of the samples. Its name is that of the template.
+// language is a language of samples. Its name is also that of the template.
 type language struct{ Name, Title string }
 
-// languages are all there are, in their order.
+// languages lists all languages in the order of the page.
 var languages = []language{{"curl", "curl"}, {"foyer", "Command line"}, {"go", "Go"}, {"typescript", "TypeScript"}}
 
-// organizationPath is what stands for an organization in the path of a sample.
+// organizationPath stands for an organization in the path of a sample.
 const organizationPath = "{organization}"
 
-// sampleView is how an operation is called in one language.
+// sampleView is a call of an operation in one language.
 type sampleView struct{ Language, Text string }
 
-// call is an operation as samples call it.
+// call is the call of an operation in samples.
 type call struct {
 	samples
 	Method, Path string
-	Key          bool   // is needed
+	Key          bool   // a key is needed
 	Body         string // JSON; "": none
 	Answer       string // JSON, text or nothing
 }
 
-// InOrganization reports whether the operation is one of an organization.
+// InOrganization reports whether the operation belongs to an organization.
 func (c call) InOrganization() bool { return strings.Contains(c.Path, organizationPath) }
 
-// Needs reports whether the call in Go uses what has this name.
+// Needs reports whether the call in Go uses a name.
 func (c call) Needs(name string) bool { return strings.Contains(c.Go, name) }
 
-// GoAnswer is the variable with the answer of the call in Go; "": it has none.
+// GoAnswer returns the variable with the answer of the call in Go, or "" if there is none.
 func (c call) GoAnswer() string {
 	variables, _, assigned := strings.Cut(c.Go, ", err := ")
 	if !assigned {

@@ -9,14 +9,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// isObject says whether a schema has a table of fields on the page. Parts of
-// objects (…Fields) are shown in the objects they are part of.
+// isObject reports whether a schema has a table of fields on the page. Parts of objects (…Fields) are shown in the
+// objects that contain them.
 func (d *document) isObject(name string) bool {
 	s, err := d.Components.Schemas.named(name)
 	return err == nil && (len(s.Properties) > 0 || len(s.AllOf) > 0) && !strings.HasSuffix(name, "Fields")
 }
 
-// resolve follows a reference. What is beside it wins.
+// resolve follows a reference. A description beside the reference wins.
 func (d *document) resolve(s schema) (schema, error) {
 	if s.Ref == "" {
 		return s, nil
@@ -28,8 +28,7 @@ func (d *document) resolve(s schema) (schema, error) {
 	return found, err
 }
 
-// fields lists the properties of an object, inherited ones first; of a choice,
-// those of the first choice.
+// fields lists the properties of an object, inherited ones first. For a choice, it lists those of the first choice.
 func (d *document) fields(s schema) ([]fieldView, error) {
 	s, err := d.resolve(s)
 	if err != nil {
@@ -87,7 +86,7 @@ func (d *document) describe(s schema) (typeView, error) {
 	}
 }
 
-// describeChoice joins what fits each choice. Values that are listed make one list.
+// describeChoice joins the descriptions of the choices. If all are enums, their values become one list.
 func (d *document) describeChoice(choices []schema) (typeView, error) {
 	listed, err := d.listed(choices)
 	if err != nil || len(listed) > 0 {
@@ -111,7 +110,7 @@ func (d *document) describeChoice(choices []schema) (typeView, error) {
 	return all, nil
 }
 
-// listed is what the enums of choices list; nothing if one is not an enum.
+// listed returns the values of the choices' enums, or nothing if one is not an enum.
 func (d *document) listed(choices []schema) ([]yaml.Node, error) {
 	var all []yaml.Node
 	for _, choice := range choices {
@@ -124,7 +123,7 @@ func (d *document) listed(choices []schema) ([]yaml.Node, error) {
 	return all, nil
 }
 
-// anyJSON describes a schema that says nothing.
+// anyJSON describes an empty schema.
 const anyJSON = "any JSON"
 
 // words describes a plain value: its type or choices, its form and its bounds.
@@ -152,7 +151,7 @@ func (s schema) words() string {
 	return strings.Join(words, ", ")
 }
 
-// choices lists what an enum allows besides nothing at all.
+// choices lists the values of an enum without the empty text and null.
 func (s schema) choices() []string {
 	var all []string
 	for _, c := range s.Enum {

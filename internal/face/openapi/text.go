@@ -23,8 +23,8 @@ type span struct {
 	Code, Strong, Emph bool
 }
 
-// blocks reads the bit of Markdown that the descriptions use: ## headings,
-// paragraphs, - lists, `code`, **strong** and *emphasis*.
+// blocks reads the subset of Markdown that the descriptions use: ## headings, paragraphs, - lists, `code`, **strong**
+// and *emphasis*.
 func blocks(markdown string) []block {
 	var all []block
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {

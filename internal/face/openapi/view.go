@@ -51,7 +51,7 @@ func (d *document) resolveParameter(p parameter) (parameter, error) {
 	return d.Components.Parameters.named(p.Ref)
 }
 
-// pasted is what stands for p in a sample.
+// pasted returns the value of p in a sample.
 func (p parameter) pasted() string {
 	if p.Name == "organization_id" {
 		return organizationPath
@@ -59,7 +59,7 @@ func (p parameter) pasted() string {
 	return p.Example.Value
 }
 
-// request sets the body that v takes, and samples of the whole request, to path.
+// request sets v's request body, and the samples of the whole request to path.
 func (d *document) request(v *operationView, path string, op *operation) error {
 	body := ""
 	if op.RequestBody != nil {
@@ -89,7 +89,7 @@ func (d *document) request(v *operationView, path string, op *operation) error {
 	return err
 }
 
-// answer adds one answer to v; the first one with a body is its example.
+// answer adds an answer to v. The first successful one with an example is v's example.
 func (d *document) answer(v *operationView, status string, r content) error {
 	found, err := d.Components.Responses.named(r.Ref)
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *document) answer(v *operationView, status string, r content) error {
 	return nil
 }
 
-// kindOf is what an answer with a content is.
+// kindOf says in a word what an answer with this content is.
 func kindOf(content ordered[media]) string {
 	switch {
 	case len(content) == 0:
@@ -126,8 +126,8 @@ func kindOf(content ordered[media]) string {
 	return "text"
 }
 
-// objects is every schema with fields. Which are required is said where a request
-// takes them; answers have all.
+// objects returns every schema with fields. It drops which ones are required: the requests say that, and answers have
+// all.
 func (d *document) objects() ([]objectView, error) {
 	var all []objectView
 	for _, s := range d.Components.Schemas {

@@ -1,5 +1,6 @@
-// Command generate makes an OpenAPI document's other forms, beside the document: NAME.yaml
-// becomes NAME.json, NAME.html and NAME.names.json. What is long is compressed, as it is embedded.
+// Command generate writes the other forms of an OpenAPI document beside it: it turns NAME.yaml into NAME.json.gz,
+// NAME.html.gz and NAME.names.json, and compresses NAME.yaml itself. The long ones are compressed because the program
+// embeds them.
 package main
 
 import (

@@ -17,8 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Checker checks answers against one document. It may be used from several
-// goroutines at once.
+// Checker checks answers against one document. It is safe for concurrent use.
 type Checker struct {
 	doc      description
 	compiler *jsonschema.Compiler
@@ -26,8 +25,7 @@ type Checker struct {
 	schemas  map[string]*jsonschema.Schema // by their place in the document
 }
 
-// documentURL names the document within the schema compiler; nothing is ever
-// fetched from it.
+// documentURL names the document within the schema compiler, which fetches nothing from it.
 const documentURL = "openapi.json"
 
 // NewChecker reads a YAML document.
@@ -54,17 +52,15 @@ func NewChecker(document []byte) (*Checker, error) {
 	return &Checker{doc: doc, compiler: compiler, schemas: map[string]*jsonschema.Schema{}}, nil
 }
 
-// noLoader keeps a document from reaching files and hosts: the compiler's own
-// loader reads whatever file a $ref names.
+// noLoader keeps a document from reaching files and hosts: the compiler's own loader reads any file that a $ref names.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the document refers to %s, outside of itself", url)
 }
 
-// Check fails the test unless the document describes the answer: its status,
-// headers, media type and body. The body is given because the caller has
-// already read it.
+// Check fails the test unless the document describes the answer: its status, headers, media type and body, which the
+// caller has already read.
 func (c *Checker) Check(tb testing.TB, method, path string, status int, header http.Header, body []byte) {
 	tb.Helper()
 	if err := c.check(method, path, status, header, body); err != nil {
@@ -72,8 +68,8 @@ func (c *Checker) Check(tb testing.TB, method, path string, status int, header h
 	}
 }
 
-// CheckValue fails the test unless a JSON text fits the schema at a place of
-// the document, such as #/components/schemas/App.
+// CheckValue fails the test unless a JSON text fits the schema at a place in the document, such as
+// #/components/schemas/App.
 func (c *Checker) CheckValue(tb testing.TB, place string, text []byte) {
 	tb.Helper()
 	if err := c.Fits(place, text); err != nil {
@@ -81,7 +77,7 @@ func (c *Checker) CheckValue(tb testing.TB, place string, text []byte) {
 	}
 }
 
-// Fits returns why a JSON text does not fit the schema at a place of the document.
+// Fits returns an error that says why a JSON text does not fit the schema at a place in the document.
 func (c *Checker) Fits(place string, text []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -117,7 +113,7 @@ func (c *Checker) check(method, path string, status int, header http.Header, bod
 	return c.Fits(at+"/content/application~1json/schema", body)
 }
 
-// forBrowsers are headers that also errors have, where no program looks for them.
+// forBrowsers are headers that errors may have without describing them: only browsers use them.
 var forBrowsers = []string{"Cache-Control", "Access-Control-Allow-Origin"}
 
 func (c *Checker) checkHeaders(at string, found response, headers http.Header) error {
@@ -142,7 +138,7 @@ func (c *Checker) checkHeaders(at string, found response, headers http.Header) e
 	return nil
 }
 
-// value is a header's text as the type in its schema.
+// value converts a header's text to the type in its schema.
 func (h header) value(text string) any {
 	if number, err := strconv.Atoi(text); err == nil && h.Schema.Type == "integer" {
 		return number
@@ -150,7 +146,7 @@ func (h header) value(text string) any {
 	return text
 }
 
-// validate checks a value against the schema at a place of the document.
+// validate checks a value against the schema at a place in the document.
 func (c *Checker) validate(place string, value any) error {
 	schema, err := c.schema(place)
 	if err != nil {
@@ -172,8 +168,8 @@ func (c *Checker) schema(place string) (*jsonschema.Schema, error) {
 	return schema, err
 }
 
-// find returns the described answer and its place in the document. Without one,
-// only 404 on an unknown path and 405 on a known one are right.
+// find returns the described answer and its place in the document. Otherwise it allows only 404 on an unknown path and
+// 405 on a known one.
 func (d *description) find(method, path string, status int) (string, response, error) {
 	item, known := d.item(path)
 	described := item[strings.ToLower(strings.Replace(method, http.MethodHead, http.MethodGet, 1))]
@@ -194,8 +190,8 @@ func (d *description) find(method, path string, status int) (string, response, e
 	return ref, found, nil
 }
 
-// item returns what the document says of a path, with or without a trailing
-// slash. A path without parameters wins over one with.
+// item returns the document's item for a path, with or without a trailing slash. The template with the fewest
+// parameters wins.
 func (d *description) item(path string) (pathItem, bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.TrimSuffix(path, "/")

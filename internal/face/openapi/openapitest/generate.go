@@ -14,18 +14,18 @@ import (
 	"foyer/internal/face/openapi"
 )
 
-// Generator makes values of a document's schemas: most of them fit, some nearly.
+// Generator makes values for a document's schemas: most of them fit, some do not quite.
 type Generator struct {
 	Rand  *rand.Rand
 	Known map[string][]any // values to take for a field or a parameter, by its name
-	Wrong bool             // puts names into objects that their schemas do not know
+	Wrong bool             // adds names to objects that their schemas do not know
 
-	Names []string // the wrong names of the last value, with where they are: a.0.b
+	Names []string // the wrong names of the last value with their paths: a.0.b
 
 	document map[string]any
 }
 
-// NewGenerator reads a YAML document. What is made depends on the seed, on what is known and, for dates, on the clock.
+// NewGenerator reads a YAML document. The values depend on the seed, on Known and, for dates, on the clock.
 func NewGenerator(tb testing.TB, document []byte, seed uint64) *Generator {
 	tb.Helper()
 	text, err := openapi.JSON(document)
@@ -45,7 +45,7 @@ func (g *Generator) Chance(n int) bool { return g.Rand.IntN(n) == 0 }
 // Pick returns one of several.
 func Pick[T any](g *Generator, all []T) T { return all[g.Rand.IntN(len(all))] }
 
-// At returns what the document has at a place, such as #/components/schemas/App.
+// At returns the part of the document at a place, such as #/components/schemas/App.
 func (g *Generator) At(place string) any {
 	var found any = g.document
 	for _, name := range strings.Split(place, "/")[1:] {
@@ -55,14 +55,14 @@ func (g *Generator) At(place string) any {
 	return g.resolve(found)
 }
 
-// Parameter is one of an operation's.
+// Parameter is a parameter of an operation.
 type Parameter struct {
 	Name, In string
 	Required bool
 	Schema   any
 }
 
-// Parameters returns those of an operation, with those of its path.
+// Parameters returns the parameters of an operation and of its path.
 func (g *Generator) Parameters(o Operation) (all []Parameter) {
 	item := g.At("#/paths/" + strings.ReplaceAll(o.Path, "/", "~1")).(map[string]any)
 	op := item[strings.ToLower(o.Method)].(map[string]any)
@@ -76,8 +76,7 @@ func (g *Generator) Parameters(o Operation) (all []Parameter) {
 	return all
 }
 
-// Body returns the schema of what an operation takes, or, if it is asked for what it answers, of
-// that; nil: none.
+// Body returns the schema of an operation's request body or, if answered is set, of its answer; nil: none.
 func (g *Generator) Body(o Operation, answered bool) any {
 	op := g.At("#/paths/" + strings.ReplaceAll(o.Path, "/", "~1")).(map[string]any)[strings.ToLower(o.Method)].(map[string]any)
 	described := op["requestBody"]
@@ -90,7 +89,7 @@ func (g *Generator) Body(o Operation, answered bool) any {
 	return media["schema"]
 }
 
-// Value makes a value of a schema.
+// Value makes a value for a schema.
 func (g *Generator) Value(schema any) any {
 	g.Names = nil
 	return g.value("", "", schema)
@@ -143,7 +142,7 @@ func (g *Generator) value(path, name string, schema any) any {
 	}
 }
 
-// object makes one of what its schema names, and of those that it is made of.
+// object makes an object with the fields of its schema, and of the schemas that this combines.
 func (g *Generator) object(path string, s map[string]any) map[string]any {
 	made, open := map[string]any{}, s["additionalProperties"] != nil && s["additionalProperties"] != false
 	g.properties(made, path, s)
@@ -155,8 +154,8 @@ func (g *Generator) object(path string, s map[string]any) map[string]any {
 	return made
 }
 
-// properties makes the fields that a schema, or those it is made of, names, each once: what is wrong
-// within one that is made again would not be sent.
+// properties makes the fields of a schema and of the schemas in its allOf, each once: a second value would replace the
+// first, and its wrong names would not be sent.
 func (g *Generator) properties(made map[string]any, path string, s map[string]any) {
 	for _, part := range list(s["allOf"]) {
 		inner, _ := g.resolve(part).(map[string]any)
@@ -173,7 +172,7 @@ func (g *Generator) properties(made map[string]any, path string, s map[string]an
 			made[name] = g.value(path+name+".", name, properties[name])
 			_, isObject := made[name].(map[string]any)
 			_, isArray := made[name].([]any)
-			if !isObject && !isArray { // what was in it was replaced
+			if !isObject && !isArray { // a known or odd value replaced the object
 				g.Names = g.Names[:before]
 			}
 		}
@@ -192,7 +191,7 @@ func (g *Generator) array(path string, s map[string]any) []any {
 	return made
 }
 
-// free makes an object with names of its own.
+// free makes an object with arbitrary names.
 func (g *Generator) free(path string, s map[string]any) map[string]any {
 	made := map[string]any{}
 	for range g.Rand.IntN(3) {
@@ -242,7 +241,7 @@ func (g *Generator) number(s map[string]any) any {
 	return int(least) + g.Rand.IntN(5)
 }
 
-// odd is a value that is hardly what is wanted.
+// odd returns a value that rarely fits.
 func (g *Generator) odd() any {
 	return Pick(g, []any{nil, true, 0, -1.5, "", "x", []any{}, []any{nil, []any{}}, map[string]any{}, map[string]any{"a": map[string]any{"b": nil}}})
 }

@@ -1,5 +1,5 @@
-// Package openapitest checks what a server answers against its OpenAPI document,
-// so that tests notice when one changes without the other.
+// Package openapitest checks a server's answers against its OpenAPI document, so that tests notice when one changes
+// without the other.
 package openapitest
 
 import (
@@ -17,7 +17,7 @@ type Operation struct {
 	ID     string
 	Method string
 	Path   string // with {parameters}, without a trailing slash
-	Scope  string // what the key needs; empty: no key
+	Scope  string // that the key needs; empty: no key
 }
 
 // Operations lists the operations of a YAML document by path, then method.
@@ -43,8 +43,8 @@ func Operations(tb testing.TB, document []byte) []Operation {
 	return all
 }
 
-// description is what the checks need of a document. It is read as JSON, since
-// schemas are compiled from that.
+// description has the parts of a document that the checks need. It is read from JSON, which the schemas are compiled
+// from too.
 type description struct {
 	Paths      map[string]pathItem `json:"paths"`
 	Components struct {
@@ -76,7 +76,7 @@ type header struct {
 	} `json:"schema"`
 }
 
-// UnmarshalJSON reads the operations of a path and leaves the rest.
+// UnmarshalJSON reads the operations of a path and ignores the rest.
 func (p *pathItem) UnmarshalJSON(text []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {

@@ -75,7 +75,7 @@ const (
 	plainType = "text/plain; charset=utf-8"
 )
 
-// recorder is a test that keeps its failures to itself.
+// recorder is a test that records failures instead of reporting them.
 type recorder struct {
 	testing.TB
 	failures []string
