@@ -34,7 +34,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 	return writeAppPage(w, r, a, first, p, found, appendActivity)
 }
 
-// activityFilter reads which activity is asked for.
+// activityFilter reads the filter of the activity.
 func activityFilter(r *http.Request) (app, user string, err error) {
 	q := r.URL.Query()
 	var faults fault.List
@@ -50,8 +50,7 @@ func activityFilter(r *http.Request) (app, user string, err error) {
 	return app, user, faults.Err()
 }
 
-// appOf is the app that an entry is about; of a deleted one only its id, name and
-// type are left.
+// appOf returns the app that an entry is about. A deleted one has only its id, name and type.
 func (a *API) appOf(r *http.Request, c access.Caller, e activity.Stored) (plugin.Plugin, error) {
 	id, err := strconv.ParseInt(e.ItemID, 10, 64)
 	if err != nil {
@@ -84,8 +83,7 @@ func appendEntry(b []byte, e activity.Stored) []byte {
 	return wire.AppendTime(b, "created_at", e.CreatedAt)
 }
 
-// appendActor appends who made a change: null for the operator, or whoever declined an
-// invite.
+// appendActor appends the user who made a change, or null for the operator or a declined invite.
 func appendActor(b []byte, u activity.User) []byte {
 	b = wire.AppendName(b, "user")
 	if u.ID == 0 {

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/face/api"
 )
 
-// schema is what these tests read of one in the OpenAPI document.
+// schema has the parts of a schema in the OpenAPI document that these tests read.
 type schema struct {
 	Type       any               `json:"type"` // a name, or a list of them
 	Ref        string            `json:"$ref"`
@@ -32,7 +32,7 @@ func schemas(t *testing.T) map[string]schema {
 	return document.Components.Schemas
 }
 
-// values are two values of a field, as JSON: what an app is made with, and what it becomes.
+// values returns two values of a field as JSON: one to create an app with, and one to change it to.
 func (s schema) values(name string) (first, second string) {
 	switch {
 	case name == "plugin_type":
@@ -46,12 +46,12 @@ func (s schema) values(name string) (first, second string) {
 	}
 }
 
-// Each field of the document that a caller may set is stored when an app is made and when it
-// is changed, is read by a server that remembers nothing, stands in the activity, and has its
-// limit. Without its line in plugin's list of fields it is not.
+// Each field of the document that a caller may set is stored when an app is created or changed, is read by a server
+// with an empty cache, appears in the activity, and has its limit. A field without its line in plugin's list of fields
+// fails.
 func TestEachFieldIsSaved(t *testing.T) {
 	draft := schemas(t)["AppPatch"].Properties
-	delete(draft, "url") // of a custom app, see plugin's TestUpdateURL
+	delete(draft, "url") // only for custom apps, see plugin's TestUpdateURL
 	if len(draft) < 10 {
 		t.Fatalf("the document has only %d fields", len(draft))
 	}

@@ -9,9 +9,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// writeAppPage answers like the contract's lists that are documented with one app:
-// that app's fields (the first item's, or an empty app's) and the page, in one
-// object.
+// writeAppPage answers in the contract's form for lists with one app: one object with the page and the fields of an
+// app, which is the first item's or empty.
 func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
 	next := wire.Next(r, a.BaseURL, p, f)
 	wire.Link(w, next)
@@ -21,7 +20,7 @@ func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first p
 	})
 }
 
-// emptyApp is shown where there is no app.
+// emptyApp is shown when there is no app.
 func emptyApp(c access.Caller) plugin.Plugin {
 	return plugin.Plugin{Type: plugin.Local, OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name}
 }

@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// appBody is an app of the first organization as it is answered.
+// appBody returns the answer for an app of the first organization.
 func (r *rig) appBody(id int, fields string) string {
 	defaults := []string{
 		`"plugin_type":"local"`, `"name":""`, `"description":""`, `"url":""`, `"icon":""`, `"config_schema":null`, `"tag":""`, `"latest_tag":""`,
@@ -60,7 +60,7 @@ func TestApps(t *testing.T) {
 	})
 }
 
-// The operations of an app that has no upstream and no files.
+// TestAppsWithoutUpstream tries the operations of an app without an upstream and without files.
 func TestAppsWithoutUpstream(t *testing.T) {
 	each(t, func(r *rig) {
 		r.app(`{"name":"x","tag":"v1"}`)
@@ -207,7 +207,7 @@ func TestPages(t *testing.T) {
 				if next = strings.Trim(link, `"`); next == "null" {
 					break
 				}
-				if !strings.HasPrefix(next, baseURL+"/api/") || strings.Contains(next, "x=") { // which no operation knows
+				if !strings.HasPrefix(next, baseURL+"/api/") || strings.Contains(next, "x=") { // no operation knows x
 					r.t.Fatalf("next is %s", next)
 				}
 				next = strings.TrimPrefix(next, baseURL)
@@ -226,7 +226,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// Whoever deletes what each page shows, and then follows next, comes to the end.
+// A client that deletes the items of each page and then follows next reaches the end.
 func TestDeleteWhileWalking(t *testing.T) {
 	each(t, func(r *rig) {
 		for i := range 25 {
@@ -252,8 +252,7 @@ func TestDeleteWhileWalking(t *testing.T) {
 	})
 }
 
-// The last page is the one that has the last item, whatever has come before it since
-// the walk began.
+// The page with the last item is the last one, even if items were added before it since the walk began.
 func TestAddWhileWalking(t *testing.T) {
 	each(t, func(r *rig) {
 		first := r.app(`{"name":"shared later"}`)
@@ -323,9 +322,8 @@ func TestActivity(t *testing.T) {
 	})
 }
 
-// Apps may be a thousand times as large as they usually are: a page of them ends
-// early, and the next one goes on there. None is empty, not even after one that its
-// last app has filled.
+// Apps may be a thousand times their usual size: a page of them ends early, and the next one continues there. No page
+// is empty, not even after one that its last app has filled.
 func TestPagesOfLargeApps(t *testing.T) {
 	each(t, func(r *rig) {
 		large := `{"name":"large","metrics":["` + strings.Repeat("x", 1<<20-100) + `"]}`
@@ -350,8 +348,7 @@ func TestPagesOfLargeApps(t *testing.T) {
 	})
 }
 
-// What an export shows beside the app weighs too: these would fit into one page without
-// their defaults.
+// The defaults in an export count towards the size of a page: without them these apps would fit into one.
 func TestPagesOfLargeExports(t *testing.T) {
 	each(t, func(r *rig) {
 		const all = 20

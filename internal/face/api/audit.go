@@ -19,7 +19,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// listAudit answers with what was done in the organization: a page, or a stream of all.
+// listAudit answers with the organization's activity: a page, or a stream of all.
 func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	var faults fault.List
 	p, err := wire.ReadWindow(r)
@@ -86,7 +86,7 @@ func auditFilter(q url.Values) (f activity.Filter, err error) {
 	return f, faults.Err()
 }
 
-// plainText reads a parameter that databases take as a text.
+// plainText reads a parameter and refuses text that databases do not take.
 func plainText(q url.Values, field string) (string, error) {
 	text := q.Get(field)
 	if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
@@ -114,7 +114,7 @@ func moment(q url.Values, field string) (time.Time, error) {
 	return at, nil
 }
 
-// AppendAudit appends an entry as admins see it; the command line shows the same.
+// AppendAudit appends an entry as admins see it. The command line shows the same.
 func AppendAudit(b []byte, e activity.Stored) []byte {
 	b = appendEntry(append(b, '{'), e)
 	b = wire.AppendIntOrNull(b, "key_id", e.KeyID)
@@ -129,16 +129,16 @@ const ndjson = "application/x-ndjson"
 
 const (
 	maxStreams   = 4               // of a user at once
-	streamBytes  = 4 << 20         // about what a stream holds in memory
-	recheckEvery = 2 * time.Second // how often a stream asks whether its caller may still see it
-	partTime     = time.Minute     // for the client to take a part
+	streamBytes  = 4 << 20         // roughly the memory of a stream
+	recheckEvery = 2 * time.Second // how often a stream rechecks its caller's permissions
+	partTime     = time.Minute     // for the client to read a part
 )
 
-// errStopped ends a stream whose client takes no more.
+// errStopped ends a stream whose client has stopped reading.
 var errStopped = errors.New("the client takes no more")
 
-// streamAudit sends all entries, one a line. It ends with a line that is an error's body if the
-// caller's rights end, or something fails.
+// streamAudit sends all entries, one per line. If the caller loses permission or something fails, the last line is an
+// error's body.
 func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Caller, f activity.Filter) error {
 	leave, err := a.streams.enter(c.UserID)
 	if err != nil {
@@ -170,17 +170,17 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil && !begun {
 		return err
 	}
-	if !begun { // there are none
+	if !begun { // there are no entries
 		beginLines(w)
 	}
 	if err != nil && !errors.Is(err, errStopped) && r.Context().Err() == nil {
 		a.Report(w, r, err)
-		_ = sendLines(w, append(wire.AppendError(lines[:0], err), '\n')) // fails if the client has gone
+		_ = sendLines(w, append(wire.AppendError(lines[:0], err), '\n')) // fails if the client disconnected
 	}
 	return nil
 }
 
-// sendEntries sends entries, one a line, and returns the lines, whose memory is used again.
+// sendEntries sends entries, one per line, and returns the lines so that their memory can be reused.
 func sendEntries(w http.ResponseWriter, r *http.Request, lines []byte, part []activity.Stored) ([]byte, error) {
 	for _, e := range part {
 		lines = append(AppendAudit(lines, e), '\n')
@@ -197,8 +197,7 @@ func beginLines(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// sendLines gives the client time for these lines alone: a stream may take longer than any
-// other answer.
+// sendLines sets the write deadline for these lines only: a stream may take longer than any other answer.
 func sendLines(w http.ResponseWriter, lines []byte) error {
 	to := http.NewResponseController(w)
 	if err := to.SetWriteDeadline(time.Now().Add(partTime)); err != nil { //nolint:forbidigo // of the connection, which has the clock of the machine
@@ -208,7 +207,8 @@ func sendLines(w http.ResponseWriter, lines []byte) error {
 	return cmp.Or(err, to.Flush())
 }
 
-// recheck returns what asks, every 2 seconds, whether the caller of an answer that lasts could begin it now.
+// recheck returns a function that checks, at most every 2 seconds, whether the caller of a long answer would still be
+// admitted.
 func (a *API) recheck(r *http.Request, c access.Caller, may func(again access.Caller) error) func() error {
 	checked := a.Keys.Now()
 	return func() error {
@@ -225,7 +225,7 @@ func (a *API) recheck(r *http.Request, c access.Caller, may func(again access.Ca
 	}
 }
 
-// enterAgain returns the caller of an answer that lasts as they are now.
+// enterAgain returns the current state of the caller of a long answer.
 func (a *API) enterAgain(r *http.Request, c access.Caller) (again access.Caller, err error) {
 	err = inflight.InPart(r.Context(), func(ctx context.Context) error {
 		identity, err := a.identify(r.WithContext(ctx))
@@ -237,7 +237,7 @@ func (a *API) enterAgain(r *http.Request, c access.Caller) (again access.Caller,
 	return again, err
 }
 
-// activityHead answers with the last entry of the chain, to be kept elsewhere.
+// activityHead answers with the last entry of the chain, which admins can keep elsewhere.
 func (a *API) activityHead(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	head, err := a.Organizations.ActivityHead(r.Context(), c)
 	if err != nil {
@@ -246,7 +246,7 @@ func (a *API) activityHead(w http.ResponseWriter, r *http.Request, c access.Call
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendHead(b, head) })
 }
 
-// AppendHead appends the head of a chain; the command line shows the same.
+// AppendHead appends the head of a chain. The command line shows the same.
 func AppendHead(b []byte, h activity.Head) []byte {
 	b = wire.AppendInt(append(b, '{'), "number", h.Number)
 	b = wire.AppendField(b, "hash", h.Hash)

@@ -31,7 +31,7 @@ type audited struct {
 	Address               string
 }
 
-// audit asks for what was done, and returns it with the newest last.
+// audit reads the activity and returns it with the newest last.
 func (r *rig) audit(key, query string) (count int, entries []audited) {
 	r.t.Helper()
 	got := r.send(key, "GET", "/activity?"+query, "")
@@ -46,7 +46,7 @@ func (r *rig) audit(key, query string) (count int, entries []audited) {
 	return page.Count, page.Results
 }
 
-// Admins see all that was done; by which key, and since when it is in the chain.
+// Admins see all activity, with the key that was used and its place in the chain.
 func TestAudit(t *testing.T) {
 	each(t, func(r *rig) {
 		r.app(`{"name":"Banner"}`)
@@ -124,7 +124,7 @@ func TestAuditOfWrongFilters(t *testing.T) {
 	})
 }
 
-// A key without * sees what it could see without the audit.
+// A key without * sees only the activity of objects that it may read anyway.
 func TestAuditOfNarrowKeys(t *testing.T) {
 	each(t, func(r *rig) {
 		r.app(`{"name":"Banner"}`)
@@ -165,7 +165,7 @@ func TestAuditOfNarrowKeys(t *testing.T) {
 	})
 }
 
-// stream asks for all lines.
+// stream reads all lines of the stream.
 func (r *rig) stream(key, query string) []string {
 	r.t.Helper()
 	got := r.send(key, "GET", "/activity?"+query, "", "Accept", "text/html, application/x-ndjson;q=0.9")
@@ -224,7 +224,7 @@ func TestAuditStream(t *testing.T) {
 	})
 }
 
-// slowStream begins a stream of more than fits on the way, and reads one line.
+// slowStream begins a stream that is larger than the connection's buffers, and reads one line.
 func (r *rig) slowStream(key string) (*http.Response, *bufio.Reader) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), "GET", r.url+"/api/organizations/"+url.PathEscape(r.org.ID)+"/activity", http.NoBody)
@@ -247,7 +247,7 @@ func (r *rig) slowStream(key string) (*http.Response, *bufio.Reader) {
 	return res, lines
 }
 
-// fill makes so much activity that a stream waits for its client.
+// fill makes so much activity that a stream must wait for its client.
 func (r *rig) fill() {
 	r.t.Helper()
 	schema := `[{"key":"` + strings.Repeat("x", 900_000) + `"}]`
@@ -263,7 +263,7 @@ func (r *rig) fill() {
 	}
 }
 
-// A stream ends when its key is revoked, and says so; and nobody has more than four.
+// A stream ends when its key is revoked, and says so. Nobody gets more than four streams.
 func TestAuditStreamsEnd(t *testing.T) {
 	each(t, func(r *rig) {
 		var ahead atomic.Int64
@@ -304,7 +304,7 @@ func TestAuditStreamsEnd(t *testing.T) {
 	})
 }
 
-// goneClient is where nothing can be written any more.
+// goneClient is a disconnected client: writing to it fails.
 type goneClient struct {
 	*httptest.ResponseRecorder
 	writes int
@@ -317,7 +317,7 @@ func (g *goneClient) Write([]byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// A client that breaks off a stream is no fault of ours, and of the head of an answer nothing is streamed.
+// A client that disconnects from a stream is not logged as an error, and HEAD streams nothing.
 func TestAuditStreamBrokenOff(t *testing.T) {
 	each(t, func(r *rig) {
 		r.app(`{"name":"App"}`)
@@ -341,7 +341,7 @@ func TestAuditStreamBrokenOff(t *testing.T) {
 	})
 }
 
-// The document lists what can be done, and to what.
+// The document lists all activities and scopes.
 func TestDocumentListsActivities(t *testing.T) {
 	t.Parallel()
 	type enum struct {

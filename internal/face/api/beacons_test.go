@@ -16,8 +16,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Of 10,000 page views within 80 seconds, from many addresses behind a proxy, all are counted, and nothing of a visitor
-// is on disk. What is no report counts nothing, and is answered like one.
+// All of 10,000 page views within 80 seconds, from many addresses behind a proxy, are counted, and no visitor's data is
+// stored. An invalid report does not count, and gets the same answer.
 func TestTenThousandViews(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -67,7 +67,7 @@ func TestTenThousandViews(t *testing.T) {
 	})
 }
 
-// visitors sends what the pages of many visitors report through a proxy.
+// visitors returns a function that sends the reports of many visitors' pages through a proxy.
 func (r *rig) visitors(path string) func(i int, body string) {
 	proxied := *r.api
 	proxied.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
@@ -88,7 +88,7 @@ func (r *rig) visitors(path string) func(i int, body string) {
 	}
 }
 
-// health writes down what is counted, and returns how an app fares.
+// health flushes the counts and returns the health of an app.
 func (r *rig) health(app string) string {
 	r.t.Helper()
 	if err := r.api.Sites.Manifests.Counts.Flush(r.t.Context()); err != nil {
@@ -97,8 +97,8 @@ func (r *rig) health(app string) string {
 	return r.send(r.key, "GET", apps+app+"/health", "").body
 }
 
-// wantNoVisitors looks for what visitors have sent in the files of an SQLite database, in which what
-// the other engine stores is in the same statements.
+// wantNoVisitors searches the files of an SQLite database for visitors' data. The other engine runs the same
+// statements.
 func wantNoVisitors(t *testing.T, url string) {
 	t.Helper()
 	path, ok := strings.CutPrefix(url, "sqlite:")

@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// benchApp is an app with all its fields, about 670 bytes long when answered.
+// benchApp is an app with all its fields. Its answer is about 670 bytes long.
 const benchApp = `{"plugin_type":"local","name":"App %d","description":"Forwards events to a warehouse","icon":"https://cdn.example.com/icon.png",
 "config_schema":[{"key":"apiKey","type":"string","secret":true},{"key":"host","type":"string"},{"key":"batch","type":"number"},{"key":"region","type":"choice"}],
 "tag":"v1.0.0","is_global":false,"capabilities":{"jobs":["sync"],"methods":["onEvent"]},"metrics":{"sent":"sum","latency":"max"},
@@ -23,8 +23,8 @@ const benchApp = `{"plugin_type":"local","name":"App %d","description":"Forwards
 
 const benchInvite = `{"target_email":"person%d@example.com","first_name":"Pat","level":1,"message":"Welcome aboard, please join us."}`
 
-// BenchmarkRequests answers the requests that docs/performance.md speaks of,
-// without the network: one organization with 1,000 apps and 1,000 invites.
+// BenchmarkRequests answers the requests of docs/performance.md without the network, for an organization with 1,000
+// apps and 1,000 invites.
 func BenchmarkRequests(b *testing.B) {
 	for engine, open := range map[string]func() string{
 		"sqlite":   func() string { return "sqlite:" + filepath.Join(b.TempDir(), "foyer.db") },
@@ -64,12 +64,12 @@ func benchmarkAll(b *testing.B, r *rig, h http.Handler) {
 // load is a kind of request.
 type load struct {
 	name   string
-	status int                                       // that is answered
-	make   func(n int64) (method, path, body string) // n is another for each
+	status int                                       // of the answer
+	make   func(n int64) (method, path, body string) // n differs for each
 }
 
-// loads are the requests that docs/performance.md speaks of: app chooses which are
-// read and changed, invited which invites are deleted.
+// loads are the requests of docs/performance.md: app chooses the apps to read and change, invited the invites to
+// delete.
 func loads(app func(n int64) int64, invited func() string) []load {
 	return []load{
 		{"W1-get-app", 200, func(n int64) (string, string, string) { return "GET", fmt.Sprintf("%s%d", apps, app(n)), "" }},
@@ -84,7 +84,7 @@ func loads(app func(n int64) int64, invited func() string) []load {
 	}
 }
 
-// run makes b.N of the requests, several at a time.
+// run makes b.N requests, several at a time.
 func (l load) run(b *testing.B, r *rig, h http.Handler, serial *atomic.Int64) {
 	b.Helper()
 	b.RunParallel(func(pb *testing.PB) {
@@ -99,7 +99,7 @@ func (l load) run(b *testing.B, r *rig, h http.Handler, serial *atomic.Int64) {
 	})
 }
 
-// request is one of the owner to the first organization, for a handler.
+// request returns a request of the owner to the first organization, for a handler.
 func (r *rig) request(method, path, body string) *http.Request {
 	req := httptest.NewRequest(method, "/api/organizations/"+r.org.ID+path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer "+r.key)

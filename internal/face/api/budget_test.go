@@ -13,9 +13,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// TestBudget holds what the requests of docs/performance.md cost in statements and
-// allocations: counts, which do not depend on the machine. Whoever makes one
-// dearer must say so here.
+// TestBudget checks the cost of the requests of docs/performance.md in statements and allocations, which do not depend
+// on the machine. A change that makes a request more expensive must say so here.
 func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
 	for engine, url := range []string{"sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), dbtest.Postgres(t)} {
 		t.Run([]string{"sqlite", "postgres"}[engine], func(t *testing.T) {

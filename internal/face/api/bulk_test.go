@@ -10,7 +10,7 @@ import (
 	"foyer/internal/domain/invite"
 )
 
-// outcomes are what became of the items of a partial request: addresses and codes.
+// outcomes returns the outcomes of the items of a partial request: addresses and codes.
 func (r *rig) outcomes(got answer) string {
 	r.t.Helper()
 	if got.status != 200 {
@@ -39,7 +39,7 @@ func (r *rig) outcomes(got answer) string {
 	return strings.Join(all, ", ")
 }
 
-// Those are invited that can be, in the order of the request, and each of the others is told why not.
+// A partial request makes the valid invites, in its order, and returns an error for each of the others.
 func TestPartialBulk(t *testing.T) {
 	each(t, func(r *rig) {
 		partial := invites + "bulk?partial=true"
@@ -73,8 +73,8 @@ func TestPartialBulk(t *testing.T) {
 	})
 }
 
-// What an admin may not do fails alone: an invite above their level, and in place of somebody else's;
-// so does a mail to somebody who has had enough.
+// A forbidden invite fails alone: one above the caller's level, or one that would replace somebody else's. So does a
+// mail over the address's quota.
 func TestPartialBulkRefuses(t *testing.T) {
 	each(t, func(r *rig) {
 		limited := *r.api
@@ -107,7 +107,7 @@ func TestPartialBulkRefuses(t *testing.T) {
 		if got := send(`[` + strings.Join(many, ",") + `]`); got.status != 429 || got.header.Get("Retry-After") == "" {
 			r.t.Errorf("more than a day allows: %d %s", got.status, got.body)
 		}
-		for range 2 { // which would be too many if they counted
+		for range 2 { // they would exceed the quota if they counted
 			if got := r.sendTo(url, member, "POST", invites+"bulk?partial=true&dry_run=true", `[`+strings.Join(many[:4], ",")+`]`); got.status != 200 {
 				r.t.Errorf("a dry run counts: %d %s", got.status, got.body)
 			}

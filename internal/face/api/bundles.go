@@ -12,28 +12,28 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// serveBundle answers browsers, of any origin and without a key, with the bundle
-// of an app: site.js is the current one, SHA256.js the one with that sum.
+// serveBundle sends the bundle of an app to browsers, for any origin and without a key. site.js is the current one,
+// SHA256.js the one with that sum.
 func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	openToPages(h)
 	script, pinned, err := a.findBundle(r.WithContext(purpose.With(r.Context(), "bundles")))
 	if fault.Is(err, fault.NotFound) {
-		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is not limited
+		err = cmp.Or(a.LimitPeer(w, r), err) // requests for existing bundles are not limited
 	}
 	if err != nil {
-		h.Set("Cache-Control", "no-store") // a cache may keep a 404 else (RFC 9111 section 4.2.2)
+		h.Set("Cache-Control", "no-store") // otherwise a cache may store a 404 (RFC 9111 section 4.2.2)
 		a.fail(w, r, err)
 		return
 	}
 	if script.Disabled {
 		h.Set("X-Foyer-Disabled", "1")
 	}
-	age := "no-cache" // may be kept, but is checked each time
+	age := "no-cache" // caches store it, but revalidate it each time
 	switch {
 	case pinned && r.URL.RawQuery == "":
 		age = wire.Forever
-	case pinned: // as the loader asks whether the version is withdrawn: a cache would tell for ever that it is not
+	case pinned: // the loader asks this way whether the version is withdrawn: a cache must not answer for ever that it is not
 		age = "public, max-age=10"
 	}
 	if err := (wire.Kept{Text: script.Text, Tag: script.SHA256, MediaType: wire.JavaScript, CacheControl: age}).Write(w, r); err != nil {
@@ -41,7 +41,7 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// findBundle returns the bundle that a path names; pinned if it never changes.
+// findBundle returns the bundle that a path names, and whether the path pins its content.
 func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, err error) {
 	sum, ok := strings.CutSuffix(r.PathValue("file"), ".js")
 	if pinned = sum != "site"; !pinned {

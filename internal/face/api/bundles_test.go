@@ -15,7 +15,7 @@ func (r *rig) bundle() string {
 	return between(saved.body, `"bundle":{"url":"`+baseURL, `"`)
 }
 
-// What browsers get is as documented; a bundle is a file, and no folder.
+// Browsers get bundles as documented. The path of a bundle is a file, not a folder.
 func TestBundles(t *testing.T) {
 	each(t, func(r *rig) {
 		exact := r.bundle()
@@ -32,8 +32,7 @@ func TestBundles(t *testing.T) {
 	})
 }
 
-// The links of an app lead to its own bundles, and the one without a sum to that of its
-// current version.
+// The links of an app lead to its own bundles, and the link without a sum to the current version's.
 func TestBundlesOfTwoApps(t *testing.T) {
 	each(t, func(r *rig) {
 		a, b := r.app(`{"name":"a"}`), r.app(`{"name":"b"}`)
@@ -64,7 +63,7 @@ func TestBundlesOfTwoApps(t *testing.T) {
 	})
 }
 
-// A bundle is answered whole or not at all, and whatever is refused in JSON.
+// A bundle is sent whole or not at all, and every error is JSON.
 func TestBundleConditions(t *testing.T) {
 	each(t, func(r *rig) {
 		path := r.bundle()
@@ -79,7 +78,7 @@ func TestBundleConditions(t *testing.T) {
 		}{
 			{"Range", "bytes=0-3", 200, whole.body},
 			{"Range", "bytes=99999-", 200, whole.body},
-			{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT", 200, whole.body}, // there is no time to compare it with
+			{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT", 200, whole.body}, // a bundle has no modification time to compare with
 			{"If-Match", "*", 200, whole.body},
 			{"If-Match", `"x,y" ,	` + etag, 200, whole.body},
 			{"If-Match", `"x"`, 412, failed},
@@ -108,7 +107,7 @@ func TestBundleConditions(t *testing.T) {
 	})
 }
 
-// A bundle is packed for whoever takes gzip.
+// A bundle is compressed for clients that accept gzip.
 func TestBundleCoding(t *testing.T) {
 	each(t, func(r *rig) {
 		path := r.bundle()
@@ -129,7 +128,7 @@ func TestBundleCoding(t *testing.T) {
 	})
 }
 
-// Asking for bundles that do not exist counts against the address.
+// Requests for bundles that do not exist count against the address.
 func TestUnknownBundlesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, token := range []string{"%ff", "%00", "%ED%A0%80", "unknown", "UNKNOWN"} {
@@ -141,7 +140,7 @@ func TestUnknownBundlesAreLimited(t *testing.T) {
 		}
 		for _, path := range []string{"/apps/%ff/site.js", "/apps/A/nothing"} {
 			status := 0
-			for range 2000 { // places come back at 10 a second
+			for range 2000 { // the limit recovers by 10 a second
 				if status = r.send("", "GET", path, "").status; status == http.StatusTooManyRequests {
 					break
 				}

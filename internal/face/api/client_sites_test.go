@@ -8,7 +8,7 @@ import (
 	"foyer/client"
 )
 
-// siteCalls are clientCalls about sites, and about what is off.
+// siteCalls are clientCalls about sites, and about disabled apps and withdrawn versions.
 var siteCalls = map[string]func(context.Context, *client.Organization) (any, error){
 	"listSites": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ListSites(ctx, client.SiteFilter{}, client.Range{Limit: 1})

@@ -108,7 +108,7 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 	},
 }
 
-// ownCalls are those that belong to no organization.
+// ownCalls are the calls that belong to no organization.
 var ownCalls = map[string]func(context.Context, *client.Client) (any, error){
 	"listOrganizations": func(ctx context.Context, c *client.Client) (any, error) {
 		return c.ListOrganizations(ctx, client.Range{})
@@ -149,8 +149,8 @@ var ownCalls = map[string]func(context.Context, *client.Client) (any, error){
 	},
 }
 
-// Each call of the Go client must be an operation of the document with a body
-// it takes, and lose nothing of the answer the document gives as its example.
+// Each call of the Go client must be an operation of the document with a valid body, and must keep everything in the
+// document's example of its answer.
 func TestClientSpeaksTheDocument(t *testing.T) {
 	t.Parallel()
 	examples := newExampleServer(t)
@@ -181,8 +181,8 @@ func TestClientSpeaksTheDocument(t *testing.T) {
 	}
 }
 
-// sameJSON says whether value, written as JSON, says the same as text; a null
-// text of the one may be empty in the other, as in next.
+// sameJSON reports whether value, encoded as JSON, equals text. A null text in one may be empty in the other, as in
+// next.
 func sameJSON(t *testing.T, value any, text []byte) bool {
 	t.Helper()
 	written, err := json.Marshal(value)

@@ -8,7 +8,7 @@ import (
 	"foyer/client"
 )
 
-// The client sees ETags, and asks for conditions, dry runs and strictness.
+// The client reads ETags, and sends conditions, dry runs and strict handling.
 func TestClientAsks(t *testing.T) {
 	each(t, func(r *rig) {
 		c, err := client.New(r.url, r.key)

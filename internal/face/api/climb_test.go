@@ -23,26 +23,26 @@ import (
 	"foyer/internal/infra/oidc"
 )
 
-// gain is a thing that somebody gets who tries to get more out of a key than it has. Two that are
-// alike lead to the same: the search goes on from one of them.
+// gain is something that a caller can get from a key while trying to exceed its permissions. Equal gains lead to the
+// same, so the search continues from only one of them.
 type gain struct {
 	kind  string       // key, session, guest, invite, invite link, sign-in link, address link
 	who   string       // whose it is: owner, member, other, or nobody's yet
-	level access.Level // there
+	level access.Level // in the organization
 	scope access.Scope
 	bound bool
 }
 
-// thing is a gain with the secret or id of it, and what operation led to it.
+// thing is a gain with its secret or id, and the operation that led to it.
 type thing struct {
 	gain
 	text  string
 	email string // of an invite or a link
-	from  *thing // nil: it was given
+	from  *thing // nil: given at the start
 	by    operation
 }
 
-// chain is how long the chain is.
+// chain returns the number of operations that led to t.
 func (t *thing) chain() int {
 	if t.from == nil {
 		return 0
@@ -50,7 +50,7 @@ func (t *thing) chain() int {
 	return 1 + t.from.chain()
 }
 
-// String names the chain.
+// String lists the operations that led to t.
 func (t *thing) String() string {
 	if t.from == nil {
 		return "a key"
@@ -58,24 +58,24 @@ func (t *thing) String() string {
 	return t.from.String() + ", " + t.by.name
 }
 
-// climb searches, breadth first, for all that a key leads to.
+// climb searches, breadth first, for everything that a key leads to.
 type climb struct {
 	*rig
 	handler http.Handler
 	mails   *mailtest.Server
-	read    int // how many mails
+	read    int // number of mails read
 	posts   map[string]job.Kind
 	seen    map[gain]bool
 	queue   []*thing
 	tried   int
 	asked   int            // requests
-	plain   org.Membership // a member who is none of theirs
+	plain   org.Membership // a member who takes no part
 	boss    string         // the id of an invite for an owner
-	kept    []int64        // the ids of a key of the owner that can do everything, and of the member's
+	kept    []int64        // the ids of an owner's key with all scopes, and of the plain member's key
 	names   int            // counts addresses
 }
 
-// maxChain is how many operations a chain has at most.
+// maxChain is the maximum number of operations in a chain.
 const maxChain = 4
 
 func newClimb(r *rig) *climb {
@@ -111,7 +111,7 @@ func newClimb(r *rig) *climb {
 	return c
 }
 
-// search tries every operation on all that is got, up to maxChain of them one after the other.
+// search tries every operation on everything gained, in chains of up to maxChain.
 func (c *climb) search(key string) {
 	c.queue = c.known([]thing{{gain: gain{kind: "key"}, text: key}})
 	c.seen[c.queue[0].gain] = true
@@ -135,7 +135,7 @@ func (c *climb) search(key string) {
 	}
 }
 
-// try does an operation, and returns what it led to.
+// try runs an operation and returns the things it led to.
 func (c *climb) try(o operation, from *thing) []*thing {
 	c.tried++
 	got := c.known(append(o.do(c, *from), c.mailbox()...))
@@ -145,8 +145,8 @@ func (c *climb) try(o operation, from *thing) []*thing {
 	return got
 }
 
-// renew does again what led to a thing, if that was used up, has ended or is worth less: the next operation begins
-// from one that is good.
+// renew repeats the operation that led to a thing if the thing is used up, has ended or has lost permissions, so that
+// the next operation starts from a valid one.
 func (c *climb) renew(t *thing) *thing {
 	if t.from == nil {
 		return t
@@ -164,7 +164,7 @@ func (c *climb) renew(t *thing) *thing {
 	return t
 }
 
-// known are the things that are something, with what is known of them.
+// known returns the valid ones of some things, with their details filled in.
 func (c *climb) known(all []thing) (known []*thing) {
 	c.t.Helper()
 	for _, t := range all {
@@ -228,7 +228,7 @@ func (c *climb) ask(with thing, method, path, body string) string {
 	return w.Body.String()
 }
 
-// address is a new one whose mail the climber reads.
+// address returns a new address whose mail the climber reads.
 func (c *climb) address() string {
 	c.names++
 	return fmt.Sprintf("climber%d@x.example", c.names)
@@ -236,7 +236,7 @@ func (c *climb) address() string {
 
 var linkInMail = regexp.MustCompile(`https://[^/]+/(invite|signin|address)/([\w-]+)`)
 
-// mailbox sends the mails that wait, and returns the links in those that the climber reads.
+// mailbox sends the waiting mails, and returns the links in those that the climber reads.
 func (c *climb) mailbox() (links []thing) {
 	c.t.Helper()
 	type waiting struct{ kind, item string }
@@ -267,7 +267,7 @@ func (c *climb) mailbox() (links []thing) {
 	return links
 }
 
-// whose tells to whose mail a link came: an address of the climber's may have become the owner's.
+// whose returns whose address a link was mailed to: an address of the climber's may have become the owner's.
 func (c *climb) whose(email string) string {
 	u, err := c.orgs.UserByEmail(c.t.Context(), email)
 	if err != nil {
@@ -276,7 +276,7 @@ func (c *climb) whose(email string) string {
 	return c.name(u.ID)
 }
 
-// operation is something that makes keys, invites, links, members, sessions or addresses.
+// operation is an operation that makes keys, invites, links, members, sessions or addresses.
 type operation struct {
 	name string
 	of   string // the kinds of things that it takes
@@ -287,7 +287,7 @@ func (o operation) on(kind string) bool { return strings.Contains(o.of, "|"+kind
 
 const credential = "|key|session|"
 
-// operations are all that there are, each with what a climber would ask it for.
+// operations lists all operations, each with the arguments that a climber would choose.
 var operations = concat(
 	askedFor("make a key", []string{"*", "plugin:write", "plugin:read", "organization_member:write", "organization_member:read"}, func(c *climb, from thing, scope string) []thing {
 		free := c.ask(from, "POST", "/api/users/@me/keys", `{"scopes":["`+scope+`"]}`)
@@ -374,7 +374,7 @@ var operations = concat(
 			return c.session(in.Session, in.Guest, from.email, err)
 		}},
 		{"accept as a guest", "|guest|", func(c *climb, from thing) (all []thing) {
-			_, open, _ := c.api.SignIn.GuestInvites(c.t.Context(), from.text) // past its time, it has none
+			_, open, _ := c.api.SignIn.GuestInvites(c.t.Context(), from.text) // an expired one has none
 			for _, o := range open {
 				session, err := c.api.SignIn.AcceptAsGuest(c.t.Context(), from.text, o.ID, invite.Names{FirstName: patch.Of("Guest")}, access.SessionDraft{})
 				all = append(all, c.session(session, "", "", err)...)
@@ -388,7 +388,7 @@ var operations = concat(
 			c.ask(thing{}, "POST", "/api/signin", `{"email":"`+from.email+`"}`)
 			return nil
 		}},
-		{"remove members", credential, func(c *climb, from thing) []thing { // those that the climber has brought in, who may be invited again
+		{"remove members", credential, func(c *climb, from thing) []thing { // members that the climber brought in may be invited again
 			for _, uuid := range regexp.MustCompile(`"uuid":"([^"]+)"`).FindAllStringSubmatch(c.ask(from, "GET", "/members?search=x.example&limit=1000", ""), -1) {
 				c.ask(from, "DELETE", "/members/"+uuid[1], "")
 			}
@@ -397,7 +397,7 @@ var operations = concat(
 	},
 )
 
-// askedFor is an operation on a credential with each of several things to ask it for.
+// askedFor returns one operation on a credential for each of several arguments.
 func askedFor(name string, all []string, do func(c *climb, from thing, what string) []thing) (each []operation) {
 	for _, what := range all {
 		each = append(each, operation{name + " " + what, credential, func(c *climb, from thing) []thing { return do(c, from, what) }})
@@ -418,7 +418,7 @@ func (c *climb) link(from thing, id, email string) thing {
 	return thing{gain: gain{kind: "invite link", who: c.whose(email)}, text: between(link, "/invite/", `"`), email: email}
 }
 
-// session is what signing in has led to.
+// session returns the things that a sign-in has led to.
 func (c *climb) session(session, guest, email string, err error) []thing {
 	if err != nil {
 		return nil

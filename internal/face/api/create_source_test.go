@@ -29,7 +29,7 @@ func TestCreateWithSource(t *testing.T) {
 	})
 }
 
-// The name in a plugin.json is enough, whatever is beside it.
+// The name in a plugin.json is enough, whatever other fields are given.
 func TestCreateNamedByManifest(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, beside := range []string{``, `"name":null,`, `"name":"",`, `"name":"other",`, `"config_schema":null,`} {
@@ -41,7 +41,7 @@ func TestCreateNamedByManifest(t *testing.T) {
 	})
 }
 
-// What cannot be made whole is not made at all.
+// An app that cannot be created with all of its source is not created at all.
 func TestCreateWithSourceRefused(t *testing.T) {
 	each(t, func(r *rig) {
 		for body, want := range map[string][2]string{

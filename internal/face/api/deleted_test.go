@@ -10,7 +10,7 @@ func TestActivityOfDeletedApp(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x","plugin_type":"inline"}`)
 		r.wantStatus(r.key, "DELETE", apps+id, "", 204)
-		for _, query := range []string{"", "?offset=1"} { // at its end, and at its beginning
+		for _, query := range []string{"", "?offset=1"} { // the newest entry, and the oldest
 			got := r.wantStatus(r.key, "GET", "/pipeline_frontend_apps/activity"+query, "", 200)
 			if !strings.HasPrefix(got.body, `{"id":`+id+`,"plugin_type":"inline","name":"x",`) {
 				r.t.Errorf("%s: %s", query, got.body)

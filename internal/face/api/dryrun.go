@@ -11,7 +11,7 @@ import (
 
 const dryRunParameter = "dry_run"
 
-// dryRun has a request whose query asks for it make all checks and change nothing.
+// dryRun makes the request a dry run if its query asks for one: it makes all checks and changes nothing.
 func dryRun(w http.ResponseWriter, r *http.Request, route Route, query url.Values) (*http.Request, error) {
 	asked, err := isTrue(query, dryRunParameter)
 	switch {
@@ -21,11 +21,11 @@ func dryRun(w http.ResponseWriter, r *http.Request, route Route, query url.Value
 		return r, err
 	}
 	w.Header().Set("Dry-Run", "true")
-	w.Header().Set("Cache-Control", "no-store") // an ETag would name what is not there
+	w.Header().Set("Cache-Control", "no-store") // an ETag would name a state that does not exist
 	return r.WithContext(dryrun.With(r.Context())), nil
 }
 
-// isTrue reads a parameter that asks for something.
+// isTrue reads a parameter that is true or absent.
 func isTrue(query url.Values, name string) (bool, error) {
 	if query.Has(name) && query.Get(name) != "true" {
 		return false, fault.Field(fault.Invalid, name, "Must be true, or left out.")
@@ -33,8 +33,8 @@ func isTrue(query url.Values, name string) (bool, error) {
 	return query.Has(name), nil
 }
 
-// hasDryRun reports whether a route changes apps, sites, placements, invites or members. A link
-// would be one that does not work.
+// hasDryRun reports whether a route changes apps, sites, placements, invites or members. Links and previews have no dry
+// run, because their links would not work.
 func (r Route) hasDryRun() bool {
 	if r.reads() || strings.HasSuffix(r.Path, "/link") || strings.HasSuffix(r.Path, "/preview") {
 		return false

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// rows counts what is stored of what was done, and of what is to be done.
+// rows counts the rows of objects, activity and jobs.
 func (r *rig) rows() (n int) {
 	r.t.Helper()
 	for _, table := range []string{"activity", "jobs", "plugins", "sites", "placements", "invites", "memberships", "plugin_versions", "contents", "quotas"} {
@@ -23,10 +23,10 @@ func (r *rig) rows() (n int) {
 	return n
 }
 
-// whatIsNew matches the values of an answer that are new each time.
+// whatIsNew matches the values in an answer that differ each time.
 var whatIsNew = regexp.MustCompile(`"(id|token|snippet|created_at|updated_at|joined_at|expires_at|url|at|revision)":("[^"\\]*(\\.[^"\\]*)*"|\d+)`)
 
-// A dry run of each change answers what the change then answers, and changes nothing.
+// A dry run of each change gives the same answer as the change itself, and changes nothing.
 func TestDryRun(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x","source":{"site.ts":"export {}"}}`)
@@ -76,7 +76,7 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-// What does not exist has no id, and its secrets are not made.
+// A dry run gives new objects no id and makes no secrets.
 func TestDryRunMakesNothingUp(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
@@ -95,7 +95,7 @@ func TestDryRunMakesNothingUp(t *testing.T) {
 	})
 }
 
-// A dry run makes the checks of a change, and is refused where there is none.
+// A dry run makes the checks of a change. It is refused for operations without one.
 func TestDryRunRefused(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
@@ -126,7 +126,7 @@ func TestDryRunRefused(t *testing.T) {
 	})
 }
 
-// A query string that cannot be read may ask for a dry run: nothing is done.
+// A malformed query string may have meant a dry run, so it changes nothing.
 func TestMalformedQueryChangesNothing(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
@@ -155,7 +155,7 @@ func TestMalformedQueryChangesNothing(t *testing.T) {
 	})
 }
 
-// Others whose change shares a commit with dry runs lose nothing.
+// A change that shares a commit with dry runs is kept.
 func TestDryRunBesideChanges(t *testing.T) {
 	each(t, func(r *rig) {
 		const n = 20

@@ -35,7 +35,7 @@ func denied(detail string) string {
 	return faultBody("authentication_error", "permission_denied", detail, "null")
 }
 
-// Each row of the table of errors, on both engines, with the whole body.
+// TestErrors checks each row of the table of errors on both engines, with the whole body.
 func TestErrors(t *testing.T) {
 	each(t, func(r *rig) {
 		readOnly := r.newKey(r.owner, "plugin:read")
@@ -146,7 +146,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// All faults of a body are told at once, in the order of the contract.
+// All faults of a body are reported at once, in the order of the contract.
 func TestEveryFaultIsTold(t *testing.T) {
 	each(t, func(r *rig) {
 		got := r.send(r.key, "POST", apps, `{"public_jobs":1,"icon":[],"plugin_type":"x","description":"`+strings.Repeat("x", 10_001)+`"}`)
@@ -231,7 +231,7 @@ func TestThrottlingWithoutKey(t *testing.T) {
 	})
 }
 
-// What goes wrong inside is not shown, and logged with the id of the request.
+// An internal error is not shown, but logged with the id of the request.
 func TestInternalError(t *testing.T) {
 	each(t, func(r *rig) {
 		var log strings.Builder
@@ -269,7 +269,7 @@ func TestRequestID(t *testing.T) {
 	})
 }
 
-// No input, however odd, is answered with a server's error.
+// No input, however odd, gets a server error.
 func TestHostileInput(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
@@ -302,11 +302,11 @@ func TestHostileInput(t *testing.T) {
 	})
 }
 
-// drop removes a table, so that whatever needs it goes wrong.
+// drop renames a table, so that every operation that needs it fails.
 func (r *rig) drop(table string) {
 	r.t.Helper()
 	if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(r.t.Context(), tx, "ALTER TABLE "+table+" RENAME TO gone") // on PostgreSQL others need it
+		return db.Exec(r.t.Context(), tx, "ALTER TABLE "+table+" RENAME TO gone") // on PostgreSQL other tables refer to it
 	}); err != nil {
 		r.t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestExpiredLink(t *testing.T) {
 	})
 }
 
-// A catalog that cannot be read is an upstream that fails.
+// An unreadable catalog is reported as an upstream's failure.
 func TestCatalogUnavailable(t *testing.T) {
 	each(t, func(r *rig) {
 		log := slog.New(slog.DiscardHandler)

@@ -10,9 +10,9 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// From each scope, what every chain of up to four operations leads to that make or end keys, invites, links,
-// members, sessions or addresses goes no further than the scope and what a plain member may do. A key that
-// is bound to the organization leads to nothing of its user that is not.
+// A chain of up to four operations that make or end keys, invites, links, members, sessions or addresses gains no more
+// than the scopes of its first key and a plain member's permissions. A key that is bound to the organization gains only
+// what is bound to it too.
 func TestKeyLeadsToNoMoreThanItsScopes(t *testing.T) { //nolint:tparallel // each runs them in parallel
 	for _, scopes := range [][]string{
 		{"plugin:read"}, {"plugin:write"}, {"organization_member:read"}, {"organization_member:write"}, {"plugin:write", "organization_member:write"},
@@ -32,7 +32,7 @@ func TestKeyLeadsToNoMoreThanItsScopes(t *testing.T) { //nolint:tparallel // eac
 	}
 }
 
-// climbFrom searches for what a key of the owner leads to.
+// climbFrom searches for everything that a key of the owner leads to.
 func climbFrom(r *rig, d access.Draft) {
 	r.t.Helper()
 	_, key, err := r.keys.Create(r.t.Context(), d)
@@ -53,14 +53,14 @@ func climbFrom(r *rig, d access.Draft) {
 	r.t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
 }
 
-// The same search finds what a key with the scope * may do: it is no search that finds nothing.
+// The same search finds what a key with the scope * may do, so the search does work.
 func TestSearchFindsWhatAKeyLeadsTo(t *testing.T) {
 	each(t, func(r *rig) {
 		c := newClimb(r)
 		c.search(r.newKey(r.owner, "*"))
 		for _, want := range []gain{
-			{kind: "key", who: "other", level: access.Owner, scope: access.All, bound: true}, // of an invite for an owner
-			{kind: "session", who: "other", level: access.Owner, scope: access.All},          // the same by the provider
+			{kind: "key", who: "other", level: access.Owner, scope: access.All, bound: true}, // by an invite for an owner
+			{kind: "session", who: "other", level: access.Owner, scope: access.All},          // the same by the identity provider
 			{kind: "session", who: "owner", level: access.Owner, scope: access.All},          // by another address
 		} {
 			if !c.seen[want] {
@@ -74,7 +74,7 @@ func TestSearchFindsWhatAKeyLeadsTo(t *testing.T) {
 	})
 }
 
-// climbed names what has changed that only an owner's key with * may change.
+// climbed names the changes that only an owner's key with * may make.
 func (c *climb) climbed() (where []string) {
 	c.t.Helper()
 	count := func(what, query string, args ...any) {

@@ -17,7 +17,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// appTag names a state of an app: the same for the app alone and with its source, which has a url and shows who has disabled it.
+// appTag names a state of an app. The app alone and the app with its source share it. The source has a url and the user
+// who disabled the app, so both are part of the tag.
 func (a *API) appTag(p plugin.Plugin) wire.Tag {
 	text := strconv.AppendInt(make([]byte, 0, 300), p.ID, 10)
 	text = strconv.AppendInt(append(text, ' '), p.Revision, 10)
@@ -26,12 +27,12 @@ func (a *API) appTag(p plugin.Plugin) wire.Tag {
 	return wire.TagOf(append(append(text, '\n'), p.DisabledBy...))
 }
 
-// organizationTag is the same for all members, who see their own level in it.
+// organizationTag is the same for all members, though each sees their own level.
 func organizationTag(o org.Organization) wire.Tag {
 	return wire.TagOf(appendOrganization(nil, org.Mine{Organization: o}))
 }
 
-// appendObject appends an object as its GET answers it to the caller; nil if that is unknown.
+// appendObject appends an object as its GET answers it to the caller. It returns nil for an unknown type.
 func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	switch o := object.(type) {
 	case plugin.Plugin:
@@ -66,7 +67,7 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	return nil
 }
 
-// tagOf is the tag that a GET of an object has: by default a digest of what is written of it.
+// tagOf returns the tag of an object's GET: by default a digest of its text.
 func (a *API) tagOf(object any) wire.Tag {
 	switch o := object.(type) {
 	case plugin.Plugin:
@@ -81,14 +82,14 @@ func (a *API) tagOf(object any) wire.Tag {
 		return sessionTag(o)
 	}
 	text := a.appendObject(nil, object, access.Caller{})
-	if text == nil && object != nil { // nil: a route without an ETag, see objectOf
-		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all of its states would have the same
+	if text == nil && object != nil { // a nil object: the route has no ETag, see objectOf
+		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all its states would share one tag
 	}
 	return wire.TagOf(text)
 }
 
-// objectOf finds the object that a request is going to change, unless its caller may not; nil:
-// it has no ETag. What changes it must ask precondition.Check once it is locked.
+// objectOf finds the object that a request is going to change, if the caller may change it. It returns nil for an
+// object without an ETag. The code that makes the change must call precondition.Check once the object is locked.
 func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, error) {
 	at := func(path string) bool { return route.Path == path || strings.HasPrefix(route.Path, path+"/") }
 	switch ctx := r.Context(); {
@@ -119,8 +120,8 @@ func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, erro
 	return nil, nil
 }
 
-// expect lets a change through if its If-Match names the object as it is now, and has the
-// transaction that stores the change ask the same.
+// expect lets a change through if its If-Match names the current state of the object. The transaction that stores the
+// change checks that again.
 func (a *API) expect(r *http.Request, route Route, c access.Caller) (*http.Request, error) {
 	condition := r.Header["If-Match"]
 	if condition == nil || route.isPublic() || route.reads() {

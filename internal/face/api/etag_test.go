@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// etag asks for a path and returns the ETag of the answer, as if it were not compressed.
+// etag reads a path and returns the ETag that the answer has without compression.
 func (r *rig) etag(path string) string {
 	r.t.Helper()
 	got := r.send(r.key, "GET", path, "")
@@ -25,8 +25,7 @@ func (r *rig) etag(path string) string {
 	return strings.Replace(got.header.Get("Etag"), `-gzip"`, `"`, 1)
 }
 
-// objects makes one of each kind that can be read, changed and deleted by its path; those below
-// others come first.
+// objects makes an object of each kind that can be read, changed and deleted by its path. Nested ones come first.
 func (r *rig) objects() (paths []string, patches map[string]string) {
 	r.t.Helper()
 	app := apps + r.app(`{"name":"x"}`)
@@ -100,8 +99,8 @@ func TestETagIsShared(t *testing.T) {
 	})
 }
 
-// The source of an app shows who has disabled it: it has another ETag when they have other names or another address, are
-// verified or erased.
+// The source of an app shows the user who disabled it. Its ETag changes when that user's names or address change, or
+// when the user is verified or erased.
 func TestETagOfWhoDisabled(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
@@ -130,7 +129,7 @@ func TestETagOfWhoDisabled(t *testing.T) {
 	})
 }
 
-// sourceChanges makes a change that changes what the source of an app shows.
+// sourceChanges makes a change, and checks that it changes the source of an app and its ETag.
 func (r *rig) sourceChanges(app, what string, change func() error) {
 	r.t.Helper()
 	before := r.send(r.key, "GET", app+"/source", "")
@@ -146,7 +145,7 @@ func (r *rig) sourceChanges(app, what string, change func() error) {
 	}
 }
 
-// The url of a bundle is another one on a server with another base url.
+// The ETag depends on the base url, because the url of a bundle does.
 func TestETagOfABaseURL(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"Banner","plugin_type":"source"}`)
@@ -160,8 +159,8 @@ func TestETagOfABaseURL(t *testing.T) {
 	})
 }
 
-// A change of what is not as it was read is refused, after 403 and 404 and before the body is
-// looked at; what is as it was read is changed.
+// A change of an object that changed since it was read is refused, after 403 and 404 and before the body is read. An
+// unchanged object is changed.
 func TestIfMatch(t *testing.T) {
 	each(t, func(r *rig) {
 		paths, patches := r.objects()
@@ -207,7 +206,7 @@ func TestIfMatch(t *testing.T) {
 	})
 }
 
-// Objects without a GET of their own have the ETag that was answered when they were made or changed.
+// Objects without a GET of their own have the ETag of the answer that created or changed them.
 func TestIfMatchOfPeople(t *testing.T) {
 	each(t, func(r *rig) {
 		made := r.send(r.key, "POST", invites, `{"target_email":"a@x.example"}`)
@@ -240,7 +239,7 @@ func TestIfMatchOfPeople(t *testing.T) {
 	})
 }
 
-// Of eight who change what they have all read, one succeeds, however they change it.
+// One of eight clients that change an object which all have read succeeds, whatever the change.
 func TestWritersWithOneETag(t *testing.T) {
 	each(t, func(r *rig) {
 		paths, patches := r.objects()
@@ -268,7 +267,7 @@ func TestWritersWithOneETag(t *testing.T) {
 	})
 }
 
-// race has eight change an object, each in another way, that all have read: one may.
+// race lets eight clients change an object that all have read, each in another way. One of them may succeed.
 func (r *rig) race(object, method, path, body string) {
 	r.t.Helper()
 	r.raceWith(r.etag(object), method, path, body)

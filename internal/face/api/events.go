@@ -17,17 +17,17 @@ import (
 const (
 	// maxWait is how long a caller may wait for the next event.
 	maxWait = 60
-	// eventsEvery is how often what waits looks for events, and stillEvery how often a stream
-	// without any says that it is there.
+	// eventsEvery is how often a waiting request polls for events. stillEvery is how often an idle stream sends a
+	// keep-alive.
 	eventsEvery = 500 * time.Millisecond
 	stillEvery  = 15 * time.Second
-	// partBytes is about how much of the events is read at once: a stream holds streamBytes.
+	// partBytes is roughly how many bytes of events are read at once: a stream may hold streamBytes.
 	partBytes = 1 << 20
 
 	eventStream = "text/event-stream"
 )
 
-// asked is which events a request asks for.
+// asked says which events a request asks for.
 type asked struct {
 	after int64
 	limit int
@@ -42,7 +42,7 @@ func readAsked(r *http.Request) (q asked, err error) {
 	query := r.URL.Query()
 	after := query.Get("after")
 	if id := r.Header.Get("Last-Event-ID"); id != "" && wire.Accepts(r, "Accept", eventStream) {
-		after = id // a browser goes on where it was interrupted
+		after = id // a browser resumes where it was interrupted
 	}
 	if (after != "" || query.Has("after")) && after != "0" {
 		q.after, err = number("after", "the sequence of an event, or 0", after)
@@ -58,8 +58,7 @@ func readAsked(r *http.Request) (q asked, err error) {
 	return q, faults.Err()
 }
 
-// listEvents answers with the events after a sequence: those there are, the first that come, or a
-// stream of all that come.
+// listEvents answers with the events after a sequence: the present ones, the first new ones, or a stream of all.
 func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	q, err := readAsked(r)
 	if err != nil {
@@ -94,7 +93,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	})
 }
 
-// awaitEvents returns the first events that come, none if the time is over before.
+// awaitEvents returns the first new events, or none when the time is over.
 func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q asked) (events []event.Event, next int64, err error) {
 	to := http.NewResponseController(w)
 	if err := to.SetWriteDeadline(time.Now().Add(q.wait + partTime)); err != nil { //nolint:forbidigo // of the connection, which has the clock of the machine
@@ -109,8 +108,8 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 	return events, max(next, q.after), err
 }
 
-// eachEvents gives the events that come to take, until it wants no more, the time is over or the
-// client has gone, as long as the caller may see them. Those there are come at once.
+// eachEvents passes events to take as they come, the present ones at once. It returns when take wants no more, the time
+// is over, the client disconnects, or the caller may no longer see them.
 func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
 	r = r.WithContext(event.Polling(r.Context()))
 	mayStill := a.recheck(r, c, func(again access.Caller) error {
@@ -141,7 +140,7 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 	}
 }
 
-// pause waits, unless there is more at once, and reports whether an answer that lasts goes on after it.
+// pause waits, unless there are more events already, and reports whether a long answer goes on.
 func (a *API) pause(r *http.Request, over <-chan time.Time, more bool) bool {
 	wait := eventsEvery
 	if more {
@@ -157,15 +156,15 @@ func (a *API) pause(r *http.Request, over <-chan time.Time, more bool) bool {
 	return false
 }
 
-// streamEvents sends events as they come, as browsers read them. It ends with an error's body if
-// the caller's rights end.
+// streamEvents sends events as they come, in the format of browsers' EventSource. If the caller loses permission, the
+// last event is an error's body.
 func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q asked) error {
 	if err := wire.Hold(w, streamBytes); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait until it has some kilobytes
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx buffers some kilobytes
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
@@ -194,7 +193,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil && r.Context().Err() == nil {
 		a.Report(w, r, err)
 		lines := append(wire.AppendError([]byte("event: error\ndata: "), err), "\n\n"...)
-		_ = sendLines(w, lines) // fails if the client has gone
+		_ = sendLines(w, lines) // fails if the client disconnected
 	}
 	return nil
 }

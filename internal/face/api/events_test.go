@@ -45,7 +45,7 @@ func (r *rig) number() {
 	}
 }
 
-// events is those after a sequence, once all have their numbers.
+// events numbers all entries and returns the events after a sequence.
 func (r *rig) events(after int64) (events []seenEvent, next int64) {
 	r.t.Helper()
 	r.number()
@@ -60,7 +60,7 @@ func (r *rig) events(after int64) (events []seenEvent, next int64) {
 	return page.Results, page.Next
 }
 
-// Each change that people are told of makes one event, with the object as its GET answers it then.
+// Each change that has an event makes exactly one, with the object as its GET answers it after the change.
 func TestEventsShowTheObject(t *testing.T) {
 	each(t, func(r *rig) {
 		_, after := r.events(0)
@@ -109,7 +109,7 @@ func TestEventsShowTheObject(t *testing.T) {
 	})
 }
 
-// An entry that is no event has no data: the chain has a hash of data for events alone.
+// An entry that is not an event has no data: the chain has a hash of data only for events.
 func TestNoEventHasNoData(t *testing.T) {
 	each(t, func(r *rig) {
 		site := r.site("shop")
@@ -142,7 +142,7 @@ func TestNoEventHasNoData(t *testing.T) {
 	})
 }
 
-// Of accepting come two events, of the invite and the member; of an expiry one for each issue.
+// Accepting an invite makes two events, of the invite and of the member. Expiry makes one for each issue.
 func TestEventsOfInvites(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
@@ -169,7 +169,7 @@ func TestEventsOfInvites(t *testing.T) {
 		for _, e := range events {
 			got = append(got, e.Type)
 		}
-		slices.Sort(got) // two that commit together may change places on PostgreSQL
+		slices.Sort(got) // entries of concurrent transactions may swap places on PostgreSQL
 		want := []string{"invite.accepted", "invite.declined", "invite.expired", "invite.expired", "invite.resent", "member.added"}
 		if !slices.Equal(got, want) {
 			r.t.Errorf("%q, want %q", got, want)
@@ -229,7 +229,7 @@ func (r *rig) eventStream(url, key string, after int64) *eventStream {
 	return &eventStream{lines, r.t}
 }
 
-// eventStream is the lines of a stream of events.
+// eventStream reads the lines of a stream of events.
 type eventStream struct {
 	*bufio.Scanner
 	t testing.TB
@@ -247,7 +247,7 @@ func (s *eventStream) until(text string) string {
 	return ""
 }
 
-// What waits gets an event as soon as there is one, and ends when its right does.
+// A waiting request gets an event as soon as there is one, and a stream ends when its caller loses permission.
 func TestEventsAsTheyCome(t *testing.T) {
 	each(t, func(r *rig) {
 		go activity.Chain(r.t.Context(), r.db, func(error) {})
@@ -276,12 +276,12 @@ func TestEventsAsTheyCome(t *testing.T) {
 		if data := stream.until("data: "); !strings.Contains(data, `"code":`) {
 			r.t.Error(data)
 		}
-		for stream.Scan() { // to the end, which there is
+		for stream.Scan() { // the stream must end
 		}
 	})
 }
 
-// So does one that has far more to read than its client has taken.
+// A stream also ends if there are far more events than its client has read.
 func TestEventsThatWereThere(t *testing.T) {
 	each(t, func(r *rig) {
 		var ahead atomic.Int64
@@ -317,7 +317,7 @@ func TestEventsThatWereThere(t *testing.T) {
 	})
 }
 
-// Whoever asks for the head of an answer alone waits for nothing.
+// A HEAD request does not wait for events.
 func TestEventsHead(t *testing.T) {
 	each(t, func(r *rig) {
 		_, after := r.events(0)
@@ -330,7 +330,7 @@ func TestEventsHead(t *testing.T) {
 	})
 }
 
-// A stream leaves room for other requests, however much it has sent.
+// A stream leaves memory for other requests, however much it has sent.
 func TestEventStreamLeavesRoom(t *testing.T) {
 	each(t, func(r *rig) {
 		limited := *r.api
@@ -354,7 +354,7 @@ func TestEventStreamLeavesRoom(t *testing.T) {
 	})
 }
 
-// largeEvents makes an app and changes it, n events in all of about a MB each, and returns its id.
+// largeEvents creates an app and changes it, which makes n events of about 1 MB each, and returns its id.
 func (r *rig) largeEvents(n int) (id string) {
 	r.t.Helper()
 	id = r.app(`{"name":"Large","config_schema":[{"key":"` + strings.Repeat("x", 900_000) + `"}]}`)
@@ -417,8 +417,7 @@ func TestWebhooksAPI(t *testing.T) {
 	})
 }
 
-// What happens to members is told with the member as its GET answers it then; of one who is gone, as
-// it answered last.
+// A member's event has the member as its GET answers it after the change or, if removed, before it.
 func TestEventsOfMembers(t *testing.T) {
 	each(t, func(r *rig) {
 		_, after := r.events(0)
@@ -475,8 +474,8 @@ func TestEventsOfMembers(t *testing.T) {
 	})
 }
 
-// Whoever has read further than the database reaches, as before a backup was restored, is told so: what gets those numbers
-// next would not be listed.
+// A client that has read past the last event, as before a backup was restored, gets an error: it would miss the next
+// events, which get the same numbers again.
 func TestEventsAfterTheLast(t *testing.T) {
 	each(t, func(r *rig) {
 		r.site("shop")

@@ -17,8 +17,7 @@ import (
 	"foyer/internal/infra/sandbox"
 )
 
-// Every example in the document is an answer to learn from, so it must be one
-// that the document itself allows, and no page without results.
+// People learn from the examples in the document, so each must fit its schema, and no page may lack results.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	checker := checker(t)
@@ -40,7 +39,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 	}
 }
 
-// What schemas do not say of the examples of keys and users.
+// TestExamplesOfNames checks rules for the examples of keys and users that schemas do not express.
 func TestExamplesOfNames(t *testing.T) {
 	t.Parallel()
 	text := getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.String()
@@ -56,7 +55,7 @@ func TestExamplesOfNames(t *testing.T) {
 	}
 }
 
-// The examples of errors are what is answered.
+// The examples of errors are real answers.
 func TestExamplesOfErrors(t *testing.T) {
 	doc := readDocument(t)
 	each(t, func(r *rig) {
@@ -102,21 +101,21 @@ func TestExamplesOfErrors(t *testing.T) {
 	})
 }
 
-// shownOnce is the answer to a repeated request whose first answer showed a secret.
+// shownOnce returns the answer to a repeated request whose first answer showed a secret.
 func (r *rig) shownOnce() answer {
 	r.t.Helper()
 	r.once("secret", "POST", "/api/users/@me/keys", `{"scopes":["*"]}`)
 	return r.once("secret", "POST", "/api/users/@me/keys", `{"scopes":["*"]}`)
 }
 
-// sentTwice is the answer to another request with the same Idempotency-Key.
+// sentTwice returns the answer to another request with the same Idempotency-Key.
 func (r *rig) sentTwice() answer {
 	r.t.Helper()
 	r.once("twice", "POST", "/sites", `{"name":"x"}`)
 	return r.once("twice", "POST", "/sites", `{"name":"y"}`)
 }
 
-// throttled is what a key gets that has used up its requests.
+// throttled returns the answer to a key that has used up its requests.
 func (r *rig) throttled() answer {
 	r.t.Helper()
 	limited := *r.api
@@ -132,7 +131,7 @@ func (r *rig) throttled() answer {
 	return answer{w.Code, strings.TrimSuffix(w.Body.String(), "\n"), w.Header()}
 }
 
-// The example of a source is what its files become, except where it is served.
+// The example of a source is the result of compiling its files, except for the bundle's url.
 func TestExampleOfSource(t *testing.T) {
 	place := regexp.MustCompile(`"https://[^/]+/apps/[A-Z2-7]{26}/`)
 	doc := readDocument(t)

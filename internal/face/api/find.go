@@ -17,7 +17,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// find answers with the page of what a filter leaves. What is wrong with the page and with the filter is told together.
+// find answers with a page of the items that match a filter. It reports the faults of the page and of the filter
+// together.
 func find[F, T any](
 	a *API, filter func(url.Values) (F, error), read func(context.Context, access.Caller, F, page.Page) (page.Found[T], error), item func([]byte, T) []byte,
 ) handler {
@@ -38,8 +39,8 @@ func find[F, T any](
 	}
 }
 
-// readAppFilter reads which apps are asked for. A filter that is given without a value is no
-// filter for everything: a script may have meant one.
+// readAppFilter reads the filter of apps. A parameter without a value is refused instead of matching everything: a
+// script may have meant to filter.
 func readAppFilter(query url.Values) (f plugin.Filter, err error) {
 	var faults fault.List
 	f.Search, err = readSearch(query)
@@ -83,7 +84,7 @@ func readSiteFilter(query url.Values) (f site.Filter, err error) {
 	return f, faults.Err()
 }
 
-// readIDs reads the ids of apps, with commas between them.
+// readIDs reads the ids of apps, separated by commas.
 func readIDs(text string) (ids []int64, err error) {
 	for _, part := range strings.Split(text, ",") {
 		id := patch.ID(part)
@@ -95,7 +96,7 @@ func readIDs(text string) (ids []int64, err error) {
 	return ids, nil
 }
 
-// maxSearch bounds what lists are searched for, in bytes.
+// maxSearch is the maximum length of a search text, in bytes.
 const maxSearch = 400
 
 func readSearch(query url.Values) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// found is the names on all pages of a list, read by next, which is in the Link header too.
+// found returns the names on all pages of a list. It follows next, which the Link header must repeat.
 func (r *rig) found(path string) (names []string) {
 	r.t.Helper()
 	for path != "" {
@@ -41,7 +41,7 @@ func (r *rig) found(path string) (names []string) {
 	return names
 }
 
-// What is wrong with a filter and with the page is told together.
+// The faults of a filter and of the page are reported together.
 func TestFaultsOfFilterAndPage(t *testing.T) {
 	each(t, func(r *rig) {
 		for path, want := range map[string][]string{
@@ -86,7 +86,7 @@ func TestFindApps(t *testing.T) {
 		for query, want := range map[string][]string{
 			"ordering=name":                         byName,
 			"ordering=-name":                        {"ärger", "Zebra", "Ｆｕｌｌ", "broken", "Beacon", "banner"},
-			"ordering=-updated_at&search=a":         nil, // the first is compared below
+			"ordering=-updated_at&search=a":         nil, // the order is compared below
 			"ordering=name&search=B":                {"banner", "Beacon", "broken", "Zebra"},
 			"search=ÄRGER":                          {"ärger"},
 			"search=full":                           {"Ｆｕｌｌ"},
@@ -113,7 +113,7 @@ func TestFindApps(t *testing.T) {
 				got := r.found(apps + "?" + query + limit)
 				if strings.HasPrefix(query, "ordering=-updated_at") {
 					got = slices.DeleteFunc(got, func(name string) bool { return name != "Zebra" && name != "banner" })
-					want = []string{"banner", "Zebra"} // both were changed after all had been made, and then banner was disabled
+					want = []string{"banner", "Zebra"} // both were changed after all apps existed, and then banner was disabled
 				}
 				if !strings.Contains(query, "ordering") {
 					slices.Sort(got)
@@ -165,7 +165,7 @@ func TestFindSites(t *testing.T) {
 	})
 }
 
-// A parameter that is given twice is refused by each operation: one of its values would be ignored.
+// Each operation refuses a repeated parameter: one of its values would be ignored.
 func TestRepeatedParameters(t *testing.T) {
 	each(t, func(r *rig) {
 		for path, attr := range map[string]string{

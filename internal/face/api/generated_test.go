@@ -25,8 +25,8 @@ var (
 	seeded    = flag.Uint64("seed", 0, "what TestGeneratedRequests makes them of; 0: chosen, and logged")
 )
 
-// Whatever requests are made of the document: none is answered with 500, each answer is one that the
-// document describes, and whoever is strict is told each name that is wrong.
+// No request generated from the document gets a 500, the document describes each answer, and strict handling reports
+// each wrong name.
 func TestGeneratedRequests(t *testing.T) {
 	seed := *seeded
 	for seed == 0 {
@@ -48,25 +48,25 @@ func TestGeneratedRequests(t *testing.T) {
 	})
 }
 
-// fuzzer makes requests of the document, with ids and ETags that it was answered.
+// fuzzer generates requests from the document, with ids and ETags from earlier answers.
 type fuzzer struct {
 	*rig
 	*openapitest.Generator
 	operations []openapitest.Operation
-	weak       []string // keys that may little
+	weak       []string // keys with few permissions
 	answers    map[int]int
-	told       int // wrong names
+	told       int // wrong names that were reported
 }
 
 func newFuzzer(r *rig, seed uint64) *fuzzer {
 	f := &fuzzer{rig: r, Generator: openapitest.NewGenerator(r.t, api.OpenAPI(), seed), answers: map[int]int{}}
 	for _, o := range openapitest.Operations(r.t, api.OpenAPI()) {
-		if o.ID != "healthz" && o.ID != "readyz" { // which are the server's
+		if o.ID != "healthz" && o.ID != "readyz" { // these belong to the server
 			f.operations = append(f.operations, o)
 		}
 	}
 	f.weak = []string{"", access.NewKey(), r.otherKey, r.newKey(r.owner, "plugin:read"), r.newKey(r.join(r.org, "member@acme.example", access.Member), "*")}
-	var now atomic.Int64 // each request comes a while after the one before: none of a minute are too many
+	var now atomic.Int64 // time passes between requests, so that no rate limit refuses one
 	now.Store(r.db.Now().UnixMicro())
 	r.db.Now = func() time.Time { return time.UnixMicro(now.Add(1000)).UTC() }
 	for i := range 3 {
@@ -91,7 +91,7 @@ func newFuzzer(r *rig, seed uint64) *fuzzer {
 	return f
 }
 
-// made is a request.
+// made is a generated request.
 type made struct {
 	operation openapitest.Operation
 	path      string
@@ -108,7 +108,7 @@ func (f *fuzzer) request() {
 		m.operation = openapitest.Pick(f.Generator, f.operations)
 	}
 	m.path = m.operation.Path
-	strict := strings.HasPrefix(m.path, "/api/") && f.Chance(3) // pages' browsers prefer nothing
+	strict := strings.HasPrefix(m.path, "/api/") && f.Chance(3) // browsers send no Prefer to paths of pages
 	if strict {
 		m.header.Set("Prefer", "handling=strict")
 	}
@@ -151,7 +151,7 @@ func (f *fuzzer) parameters(m *made) {
 		switch {
 		case p.In == "path":
 			text := value()
-			if strings.Contains(text, "/") || strings.Trim(text, ".") == "" { // another path
+			if strings.Contains(text, "/") || strings.Trim(text, ".") == "" { // it would make another path
 				text = "x"
 			}
 			m.path = strings.Replace(m.path, "{"+p.Name+"}", url.PathEscape(text), 1)
@@ -165,7 +165,7 @@ func (f *fuzzer) parameters(m *made) {
 	}
 }
 
-// before is the part of a path that leads to a parameter: apps have other ids than sites.
+// before returns the path segment before a parameter: the ids of apps are not those of sites.
 func before(path, name string) string {
 	parts := strings.Split(path, "/")
 	return parts[slices.Index(parts, "{"+name+"}")-1] + "/"
@@ -229,8 +229,8 @@ func (f *fuzzer) send(m made, strict bool) {
 	f.learn(m, got)
 }
 
-// checkNames sees to it that each wrong name is told, unless something is wrong that comes before:
-// the key, the object, what the body is, or what is asked for in other ways than by names.
+// checkNames checks that each wrong name is reported, unless an earlier check fails: of the key, the object, the form
+// of the body, or an option of the request.
 func (f *fuzzer) checkNames(m made, got answer) {
 	if len(m.wrong) == 0 {
 		return
@@ -259,7 +259,7 @@ var (
 	siteURL   = regexp.MustCompile(`/sites/([^/"]+)/`)
 )
 
-// learn keeps what later requests can be about.
+// learn keeps ids and ETags for later requests.
 func (f *fuzzer) learn(m made, got answer) {
 	o := m.operation
 	if got.status == http.StatusUnauthorized || o.ID == "deleteMember" || o.ID == "updateMember" || o.ID == "deleteKey" {
@@ -296,7 +296,7 @@ func (f *fuzzer) learn(m made, got answer) {
 	}
 }
 
-// forget drops ids of what is gone, but not of the organization.
+// forget drops the ids of deleted objects, but not the organization's.
 func (f *fuzzer) forget(m made) {
 	for name, id := range m.ids {
 		if strings.HasSuffix(name, "/") {
@@ -318,7 +318,7 @@ func (f *fuzzer) learnURLs(got answer) {
 	}
 }
 
-// object is what is learned of one.
+// object has the fields of an object that learn reads.
 type object struct {
 	ID      any `json:"id"`
 	Version any `json:"version"`

@@ -25,10 +25,9 @@ import (
 
 var growth = flag.Bool("growth", false, "run BenchmarkGrowth, which fills a database of 3 GB")
 
-// BenchmarkGrowth answers the same requests for a small organization and for a
-// large one, about any of its apps and invites, and follows next at both ends of the
-// large lists. It tells processor time too, which depends less on what else the
-// machine does.
+// BenchmarkGrowth answers the same requests for a small organization and for a large one, about any of its apps and
+// invites, and follows next at both ends of the large lists. It also reports processor time, which depends less on
+// other load of the machine.
 func BenchmarkGrowth(b *testing.B) {
 	if !*growth {
 		b.Skip("ask for it with -growth")
@@ -48,10 +47,10 @@ func BenchmarkGrowth(b *testing.B) {
 	})
 }
 
-// size is how much an organization has.
+// size is the number of objects in an organization.
 type size struct{ apps, invites, entries int }
 
-// grown is a server whose first organization has some size.
+// grown is a server whose first organization has a given size.
 type grown struct {
 	*rig
 	handler http.Handler
@@ -64,8 +63,8 @@ func (s size) open(b *testing.B) grown {
 	return grown{r, r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})}
 }
 
-// seed fills the first organization, after the other one has made the journal as long
-// as it usually is: what makes it longer costs more than what is written over it.
+// seed fills the first organization, after entries of the other one have grown the WAL to its usual size: growing it
+// costs more than overwriting it.
 func (s size) seed(b *testing.B, r *rig) {
 	b.Helper()
 	const batch, others = 50_000, 300_000
@@ -90,7 +89,7 @@ func (s size) seed(b *testing.B, r *rig) {
 	}
 }
 
-// answer measures the loads; those that make the organization larger come last.
+// answer measures the loads. Those that grow the organization come last.
 func (s size) answer(b *testing.B, o grown) {
 	b.Helper()
 	var serial, deleted atomic.Int64
@@ -115,15 +114,13 @@ func (s size) answer(b *testing.B, o grown) {
 	}
 }
 
-// asked is how many apps are read and changed again and again, in the small
-// organization all.
+// asked is how many apps are read and changed repeatedly: in the small organization, all.
 const asked = 1_000
 
-// app is the id of one of the apps, with each n that of another, wherever in the list.
+// app returns the id of an app, another one for each n, spread over the list.
 func (s size) app(n int64) int64 { return 1 + scatter(n)%int64(s.apps) }
 
-// checkpoint copies the journal into the database, which else whatever is measured next
-// would do for what was before.
+// checkpoint copies the WAL into the database. Otherwise the next measurement would pay for the previous one.
 func (o grown) checkpoint(b *testing.B) {
 	b.Helper()
 	type copied struct{ busy, frames, done int }
@@ -133,8 +130,7 @@ func (o grown) checkpoint(b *testing.B) {
 	}
 }
 
-// walked is how many pages are looked at before they are looked at again: more than
-// fit in memory.
+// walked is how many pages are read before the walk starts again: more than fit in memory.
 const walked = 400
 
 // walk follows next from the page at an offset.
@@ -152,7 +148,7 @@ func (o grown) walk(b *testing.B, path string, offset int) {
 	})
 }
 
-// next is where a page says that the next one is.
+// next reads a page and returns the url of the next one.
 func (o grown) next(b *testing.B, path string) string {
 	b.Helper()
 	w := httptest.NewRecorder()
@@ -163,7 +159,7 @@ func (o grown) next(b *testing.B, path string) string {
 	return strings.TrimPrefix(between(w.Body.String(), `"next":"`, `"`), baseURL+"/api/organizations/"+o.org.ID)
 }
 
-// measure runs what makes b.N requests, and tells what processor time each has taken.
+// measure calls run, which makes b.N requests, and reports the processor time of each.
 func measure(b *testing.B, run func()) {
 	b.Helper()
 	b.ReportAllocs()
@@ -173,7 +169,7 @@ func measure(b *testing.B, run func()) {
 	b.ReportMetric(float64((processorTime(b)-before).Nanoseconds())/1e3/float64(b.N), "cpu-us/op")
 }
 
-// processorTime is what this process has used so far, the kernel on its behalf too.
+// processorTime returns the processor time of this process so far, including the kernel's.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
@@ -183,21 +179,21 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// scatter makes numbers that follow each other lie all over 32 bits, each elsewhere.
+// scatter maps consecutive numbers to distinct ones spread over 32 bits.
 func scatter(n int64) int64 { return n * 2654435761 & (1<<32 - 1) }
 
-// inviteID is the id of the n-th invite that was seeded.
+// inviteID returns the id of the n-th seeded invite.
 func inviteID(n int64) string { return fmt.Sprintf("%08x-0000-7000-8000-%012x", scatter(n), n) }
 
-// numbers begins a statement with the $3 numbers after $2, of which there may be none.
+// numbers begins a statement with the $3 numbers after $2; $3 may be 0.
 const numbers = `WITH RECURSIVE s (n) AS (SELECT $2 + 1 WHERE $3 > 0 UNION ALL SELECT n + 1 FROM s WHERE n < $2 + $3) `
 
-// change runs a statement whose rows nobody counts.
+// change runs a statement and ignores the number of rows.
 func change(ctx context.Context, tx *db.Tx, query string, args ...any) error {
 	return db.Exec(ctx, tx, query, args...)
 }
 
-// seedApps makes n of what W3 makes, with the ids after one.
+// seedApps makes n apps like those of W3, with the ids after a given one.
 func seedApps(ctx context.Context, tx *db.Tx, r *rig, after, n int) error {
 	return errors.Join(
 		change(ctx, tx, numbers+`
@@ -213,7 +209,7 @@ func seedApps(ctx context.Context, tx *db.Tx, r *rig, after, n int) error {
 			ON CONFLICT (organization_id, shard) DO UPDATE SET own = plugin_counts.own + $2`, r.org.ID, n))
 }
 
-// seedInvites makes n of what W4 makes, scattered among the others.
+// seedInvites makes n invites like those of W4, scattered among the others.
 func seedInvites(ctx context.Context, tx *db.Tx, r *rig, after, n int) error {
 	const scattered = `(n * 2654435761 & 4294967295)`
 	now := r.db.Now()

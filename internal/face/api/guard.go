@@ -17,12 +17,12 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// peerLimit is how many requests a minute an address may make without a valid key.
+// peerLimit is how many requests per minute an address may make without a valid key.
 const peerLimit = 600
 
-// protect answers a route: it admits the caller (admit), reads what is asked beside the operation (prepare), replays or
-// claims an Idempotency-Key (once), checks If-Match (expect), and calls the handler. Connections to the database are shared
-// by scopes: what reads apps leaves some to what reads members.
+// protect answers a route: it admits the caller (admit), reads the request's options (prepare), replays or claims an
+// Idempotency-Key (once), checks If-Match (expect), and calls the handler. The scopes share the connections to the
+// database: requests that read apps leave some for those that read members.
 func (a *API) protect(route Route) http.Handler {
 	scope, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func (a *API) protect(route Route) http.Handler {
 		caller, err := a.admit(w, r, route)
 		if err == nil {
 			err = a.do(w, r, route, known, caller)                    //nolint:contextcheck // r has it
-			if route.isPublic() && err != nil && !fault.IsOurs(err) { // what is right is not counted
+			if route.isPublic() && err != nil && !fault.IsOurs(err) { // successful requests are not counted
 				err = cmp.Or(a.LimitPeer(w, r), err)
 			}
 		}
@@ -41,7 +41,7 @@ func (a *API) protect(route Route) http.Handler {
 	})
 }
 
-// do lets a route's handler answer an admitted caller.
+// do answers an admitted caller with the route's handler.
 func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func() operation, caller access.Caller) error {
 	r, err := prepare(w, r, route, known)
 	if err != nil {
@@ -59,8 +59,8 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func
 	return a.carryOut(w, r, route, caller)
 }
 
-// carryOut answers a request, if the object is as the request expects. A panic is a failure like another: it gives up an
-// Idempotency-Key.
+// carryOut answers a request if the object is as the request expects. A panic is a failure like any other: the
+// Idempotency-Key is given up.
 func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,7 +100,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	return caller, err
 }
 
-// keptAddress is where a request comes from, if the activity keeps that.
+// keptAddress returns the client's address if the activity stores addresses.
 func (a *API) keptAddress(r *http.Request) string {
 	if !a.KeepAddresses {
 		return ""
@@ -108,7 +108,7 @@ func (a *API) keptAddress(r *http.Request) string {
 	return a.ClientAddress(r)
 }
 
-// allow returns the identity as a caller of the route, or why it may not use it.
+// allow returns the identity as a caller of the route, or an error if it may not use the route.
 func (a *API) allow(r *http.Request, route Route, identity *access.Identity) (access.Caller, error) {
 	if err := identity.Scope.Require(route.Scope); err != nil {
 		return access.Caller{}, err
@@ -140,26 +140,25 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 	return a.Keys.Identify(r.Context(), key)
 }
 
-// bearer is the key that a request comes with, if it comes as one.
+// bearer returns the key of a request, if it is sent as a bearer token.
 func bearer(r *http.Request) (key string, ok bool) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimSpace(key), strings.EqualFold(scheme, "Bearer") // RFC 9110 section 11.1: case-insensitive
 }
 
-// LimitPeer counts a request that has no valid key, and refuses it if its address
-// has made too many.
+// LimitPeer counts a request without a valid key, and refuses it if its address has made too many.
 func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
 	return a.byAddress.take(w, a.peer(r), a.Keys.Now())
 }
 
-// CheckPeer refuses a request if its address has made too many without a valid key. Whoever
-// then finds that it has a wrong one has LimitPeer count it.
+// CheckPeer refuses a request if its address has made too many without a valid key. If the key then turns out wrong,
+// LimitPeer must count the request.
 func (a *API) CheckPeer(w http.ResponseWriter, r *http.Request) error {
 	return a.byAddress.check(w, a.peer(r), a.Keys.Now())
 }
 
-// peer is the network that a request counts for. That a proxy is not trusted is logged once:
-// all who come through it would share its limit.
+// peer returns the network that a request counts against. It logs an untrusted proxy once: all clients behind it would
+// share its limit.
 func (a *API) peer(r *http.Request) string {
 	if r.Header.Get("X-Forwarded-For") != "" && !isTrusted(peerAddress(r), a.TrustedProxies) {
 		if a.untrusted.CompareAndSwap(false, true) {
@@ -170,35 +169,35 @@ func (a *API) peer(r *http.Request) string {
 	return a.ClientNetwork(r)
 }
 
-// ClientAddress is where a request comes from.
+// ClientAddress returns the address of a request's client.
 func (a *API) ClientAddress(r *http.Request) string {
 	return clientAddress(r, a.TrustedProxies).String()
 }
 
-// ClientNetwork is what a request counts as where a client may do something so often.
+// ClientNetwork returns the network of a request's client, which limits per client count by.
 func (a *API) ClientNetwork(r *http.Request) string {
 	return network(clientAddress(r, a.TrustedProxies))
 }
 
-// answerPanic answers for a handler that panics. Where the program asks itself, that may be on a goroutine on which nobody
-// else recovers, and which would end the program.
+// answerPanic answers for a handler that panics. The program also calls its own handlers, perhaps on a goroutine
+// without another recover, where a panic would end the program.
 func (a *API) answerPanic(w http.ResponseWriter, r *http.Request) {
 	switch p := recover(); p {
 	case nil:
-	case http.ErrAbortHandler: // of fail
+	case http.ErrAbortHandler: // from fail
 		panic(p)
 	default:
 		a.fail(w, r, panicked(p))
 	}
 }
 
-// panicError is what a handler panicked with.
+// panicError wraps the value that a handler panicked with.
 type panicError struct{ error }
 
 func panicked(p any) error { return panicError{fmt.Errorf("panic: %v\n%s", p, debug.Stack())} }
 
-// fail answers with err. An answer that has begun is broken off, so that nobody takes it for a whole one. A panic does not come
-// of a client that has gone.
+// fail answers with err. It aborts an answer that has begun, so that no client takes it for a complete one. A panic is
+// reported even if the client disconnected.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if _, ok := errors.AsType[panicError](err); !ok && wire.DropIfDisconnected(w, r, err) {
 		return
@@ -208,7 +207,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		rec.Holder.Code = wire.Code(err)
 		panic(http.ErrAbortHandler)
 	}
-	_ = wire.WriteError(w, err) // fails if the client has gone
+	_ = wire.WriteError(w, err) // fails if the client disconnected
 }
 
 // Report logs the hidden cause of err, if there is one, with the request's id.
@@ -217,7 +216,7 @@ func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
 	if first.Cause == nil {
 		return
 	}
-	level := slog.LevelWarn // of an upstream
+	level := slog.LevelWarn // an upstream's fault
 	if fault.IsOurs(first) {
 		level = slog.LevelError
 	}

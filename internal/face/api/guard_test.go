@@ -14,8 +14,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// late is a body that is read once its sender is admitted; before it is sent,
-// something happens and time passes.
+// late is a body that is read only after its sender was admitted. before runs first.
 type late struct {
 	io.Reader
 	before func()
@@ -29,7 +28,7 @@ func (l *late) Read(p []byte) (int, error) {
 	return l.Reader.Read(p)
 }
 
-// Nobody keeps a right by holding their body back.
+// A caller does not keep a permission by delaying the body.
 func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 	each(t, func(r *rig) {
 		var passed atomic.Int64
@@ -78,8 +77,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 	})
 }
 
-// A key that is revoked while it asks for another leaves none behind, however soon it
-// goes on.
+// A key that is revoked while it creates another one leaves none behind, even if the body follows at once.
 func TestRevokedKeyMakesNone(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
@@ -119,7 +117,7 @@ func TestExpiredKeyChangesNobody(t *testing.T) {
 	})
 }
 
-// sendLate sends a body once its sender is admitted, and before has run.
+// sendLate sends a body after its sender was admitted and before has run.
 func (r *rig) sendLate(key, method, path, text string, before func()) answer {
 	r.t.Helper()
 	body := &late{Reader: strings.NewReader(text), before: before}
@@ -145,7 +143,7 @@ func (r *rig) sendLate(key, method, path, text string, before func()) answer {
 	return answer{resp.StatusCode, strings.TrimSuffix(string(got), "\n"), resp.Header}
 }
 
-// A key without the word before it, or with another word, is told what is missing.
+// The error for a key without Bearer before it, or with another word, says what is missing.
 func TestKeyIsABearer(t *testing.T) {
 	each(t, func(r *rig) {
 		want := faultBody("authentication_error", "authentication_failed", "The word before the key must be Bearer: send the header Authorization: Bearer <API_KEY>.", "null")

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/face/api"
 )
 
-// Answers over 1 KB are compressed for who asks for that, and are otherwise the same.
+// Answers over 1 KB are compressed for clients that accept gzip, and are otherwise the same.
 func TestGzip(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
@@ -60,7 +60,7 @@ func TestGzip(t *testing.T) {
 	})
 }
 
-// The documentation too, each form with an ETag of its own.
+// The documents are compressed too, and each form has an ETag of its own.
 func TestGzipDocuments(t *testing.T) {
 	t.Parallel()
 	for _, h := range []http.Handler{api.OpenAPIJSON(), api.OpenAPIYAML()} {

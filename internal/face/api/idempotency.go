@@ -18,11 +18,11 @@ import (
 
 const (
 	idempotencyKey = "Idempotency-Key"
-	// maxKeptAnswer is how many bytes of an answer are kept. A larger one is made anew.
+	// maxKeptAnswer is the size in bytes up to which an answer is stored. A larger one is rebuilt for a retry.
 	maxKeptAnswer = 256 << 10
 )
 
-// once carries out a request that has an Idempotency-Key, name, or answers as it was answered before.
+// once carries out a request with an Idempotency-Key called name, or replays its earlier answer.
 func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, name string) error {
 	body, err := wire.Buffer(w, r)
 	if err != nil {
@@ -41,10 +41,10 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c)
 	stop()
 	copyHeader(w.Header(), to.Header())
-	ctx := context.WithoutCancel(r.Context()) // the client may have gone
+	ctx := context.WithoutCancel(r.Context()) // the client may have disconnected
 	if err != nil {
 		if err := claim.GiveUp(ctx); err != nil {
-			a.Report(w, r, err) // then the request waits for the end of the lease
+			a.Report(w, r, err) // then a retry must wait for the end of the lease
 		}
 		return err
 	}
@@ -59,8 +59,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	return writeKept(w, to.Status, to.Header().Get("Etag"), strings.TrimSuffix(to.Body.String(), "\n"))
 }
 
-// replay sends an answer once more. One that is too large to be kept is made of the object as it
-// is now.
+// replay sends an answer once more. An answer that was too large to store is rebuilt from the object's current state.
 func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, kept access.Answer) error {
 	switch {
 	case kept.Status == http.StatusNoContent:
@@ -92,7 +91,7 @@ func writeKept(w http.ResponseWriter, status int, etag, body string) error {
 	return wire.WriteTagged(w, status, wire.ParseTag(etag), func(b []byte) []byte { return append(b, body...) })
 }
 
-// answerer returns how the objects that a request makes or changes are answered.
+// answerer returns a function that makes the answer for an object which the request creates or changes.
 func (a *API) answerer(route Route, c access.Caller) func(any) access.Answer {
 	status := http.StatusOK
 	switch route.Path {
@@ -127,7 +126,8 @@ func itemOf(object any) string {
 	return ""
 }
 
-// fingerprint tells requests apart, by what their operations ignore, too: prepare has trimmed the query.
+// fingerprint tells requests apart, including parameters that their operations ignore. It reads the original query,
+// which prepare has trimmed.
 func fingerprint(r *http.Request, body []byte) string {
 	query := r.URL.RawQuery
 	if _, sent, ok := strings.Cut(r.RequestURI, "?"); ok {
@@ -163,7 +163,7 @@ func readIdempotencyKey(values []string) (string, error) {
 	return name, nil
 }
 
-// copyHeader copies what the handler said, but not what whoever writes the answer says.
+// copyHeader copies the handler's headers, except those that writing the answer sets.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		switch name {
@@ -178,7 +178,7 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// answerOf is what is kept of an answer: nothing of what no cache may keep.
+// answerOf returns the part of an answer that is stored: no body if no cache may store it.
 func answerOf(a *wire.Answer) access.Answer {
 	answer := access.Answer{Status: a.Status, ETag: a.Header().Get("Etag")}
 	if a.Header().Get("Cache-Control") != "no-store" {

@@ -24,8 +24,8 @@ func (r *rig) once(name, method, path, body string, headers ...string) answer {
 	return r.send(r.key, method, path, body, append(headers, "Idempotency-Key", name)...)
 }
 
-// Each change that is sent twice is made once, and answered the same; its answer is kept in its own
-// transaction. Secrets are TestIdempotencyOfSecrets's.
+// Each change that is sent twice is made once and gets the same answer, which is stored in the change's transaction.
+// TestIdempotencyOfSecrets tests secrets.
 func TestIdempotency(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x","source":{"site.ts":"export {}"}}`)
@@ -91,8 +91,8 @@ func TestIdempotency(t *testing.T) {
 	})
 }
 
-// wantKept wants the answers of all requests kept in the transactions of their changes: of others, the lease is
-// given up.
+// wantKept checks that the answers of all requests were stored in the transactions of their changes. Otherwise their
+// leases would have been given up.
 func (r *rig) wantKept(path string) {
 	r.t.Helper()
 	late, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE lease_ends <= $1`, r.db.Now())
@@ -101,7 +101,7 @@ func (r *rig) wantKept(path string) {
 	}
 }
 
-// delivered is the id of a delivery of the last event to a webhook.
+// delivered makes a delivery of the last event to a webhook and returns its id.
 func (r *rig) delivered(webhook string) (id string) {
 	r.t.Helper()
 	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
@@ -122,8 +122,7 @@ func (r *rig) delivered(webhook string) (id string) {
 	return id
 }
 
-// wantEachRoute wants each route whose requests are carried out once among some changes, but for those that
-// show a secret.
+// wantEachRoute checks that changes contains each route that takes an Idempotency-Key, except those that show a secret.
 func (r *rig) wantEachRoute(changes [][3]string) {
 	r.t.Helper()
 	for _, route := range r.api.Routes() {
@@ -139,7 +138,7 @@ func (r *rig) wantEachRoute(changes [][3]string) {
 	}
 }
 
-// What a request with the name of another one, of a wrong one, and of one that failed is told.
+// TestIdempotencyRefused sends keys of other requests, malformed keys, and keys of failed requests.
 func TestIdempotencyRefused(t *testing.T) {
 	each(t, func(r *rig) {
 		first := r.once("k", "POST", apps, `{"name":"x"}`)
@@ -148,7 +147,7 @@ func TestIdempotencyRefused(t *testing.T) {
 			status                         int
 		}{
 			{"k", "POST", apps, `{"name":"y"}`, "idempotency_mismatch", 422},
-			{"k", "POST", apps + "?limit=1", `{"name":"x"}`, "idempotency_mismatch", 422}, // though it is no parameter of this operation
+			{"k", "POST", apps + "?limit=1", `{"name":"x"}`, "idempotency_mismatch", 422}, // though this operation has no such parameter
 			{`"k"`, "PATCH", apps + "1", `{"name":"x"}`, "idempotency_mismatch", 422},
 			{"", "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
 			{"a b", "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
@@ -177,7 +176,7 @@ func TestIdempotencyRefused(t *testing.T) {
 	})
 }
 
-// Whoever may no longer make a request is not told how it was answered.
+// A caller that may no longer make a request does not get its stored answer.
 func TestIdempotencyAsksForRights(t *testing.T) {
 	each(t, func(r *rig) {
 		admin := r.join(r.org, "admin@acme.example", access.Admin)
@@ -210,7 +209,7 @@ func TestIdempotencyOfSecrets(t *testing.T) {
 			{"/api/users/@me/keys", `{"scopes":["plugin:read"]}`},
 			{"/webhooks", `{"url":"https://hooks.example.com","events":["app.*"]}`},
 			{"/webhooks/" + r.webhook(`"app.*"`) + "/rotate", ``},
-			{invite + "/link", ``}, // the last: it changes nothing
+			{invite + "/link", ``}, // last, because it changes nothing
 		} {
 			r.wantKept("before " + c[0])
 			key := strconv.Itoa(i)
@@ -224,7 +223,7 @@ func TestIdempotencyOfSecrets(t *testing.T) {
 	})
 }
 
-// What was answered with somebody who is erased is not carried out once more.
+// A request whose answer named a user who was erased since is not carried out again.
 func TestIdempotencyOfTheErased(t *testing.T) {
 	each(t, func(r *rig) {
 		const both = `[{"target_email":"eva@x.example"},{"target_email":"bob@x.example"}]`
@@ -252,12 +251,12 @@ func TestIdempotencyOfTheErased(t *testing.T) {
 	})
 }
 
-// An answer that is too large to be kept is made of the object as it is, though the request has changed nothing.
+// An answer that is too large to store is rebuilt from the object's current state, even if the request changed nothing.
 func TestIdempotencyOfLargeAnswers(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
 		large := strings.Repeat("x", 300<<10)
-		config := fmt.Sprintf(`{"config":{"a":"%[1]s","b":"%[1]s","c":"%[1]s"}}`, large[:60<<10]) // answered twice, as values, too
+		config := fmt.Sprintf(`{"config":{"a":"%[1]s","b":"%[1]s","c":"%[1]s"}}`, large[:60<<10]) // the answer has it twice: also as values
 		site, built := r.site("shop"), r.built(`[{"key":"a","type":"json","site":true},{"key":"b","type":"json","site":true},{"key":"c","type":"json","site":true}]`)
 		r.placed(site, `{"app_id":`+built+`}`)
 		changes := [][3]string{
@@ -286,7 +285,7 @@ func TestIdempotencyOfLargeAnswers(t *testing.T) {
 	})
 }
 
-// Of twins over two servers, one makes the change; the others get its answer, or are told to wait.
+// One of several equal requests to two servers makes the change. The others get its answer, or must wait.
 func TestIdempotencyOfTwins(t *testing.T) {
 	each(t, func(r *rig) {
 		servers := []string{r.url, r.serve(r.api)}
@@ -314,8 +313,7 @@ func TestIdempotencyOfTwins(t *testing.T) {
 	})
 }
 
-// A server that is gone after its claim, and before or after the change, leaves what lets the
-// request be carried out once.
+// If a server crashes after its claim, before or after the change, the request is still carried out once.
 func TestIdempotencyAfterACrash(t *testing.T) {
 	each(t, func(r *rig) {
 		first := r.once("after", "POST", apps, `{"name":"x"}`)
@@ -327,7 +325,7 @@ func TestIdempotencyAfterACrash(t *testing.T) {
 			}
 		}
 		r.compare("after the change", r.once("after", "POST", apps, `{"name":"x"}`), first.status, first.body)
-		exec(`UPDATE idempotency SET status = 0, body = NULL`) // as if it had gone before
+		exec(`UPDATE idempotency SET status = 0, body = NULL`) // as if it had crashed before the change
 		if got := r.once("after", "POST", apps, `{"name":"x"}`); got.status != http.StatusConflict || !strings.Contains(got.body, "idempotency_in_progress") {
 			r.t.Errorf("within the lease: %d %s", got.status, got.body)
 		}

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// held is an answer whose reader takes in nothing until it is let go.
+// held is an answer whose client reads nothing until it is released.
 type held struct {
 	*httptest.ResponseRecorder
 	writing chan struct{}
@@ -25,8 +25,8 @@ func (h *held) Write(b []byte) (int, error) {
 	return h.ResponseRecorder.Write(b)
 }
 
-// Those who load different bundles slowly have the server keep only so many. Of one bundle,
-// there are any number of slow readers, and those of one organization leave room for others'.
+// Slow readers of different bundles can make the server hold only a limited number. One bundle can have any number of
+// slow readers, and one organization's bundles leave room for those of others.
 func TestSlowReadersOfBundles(t *testing.T) {
 	each(t, func(r *rig) {
 		var bundles []string
@@ -36,7 +36,7 @@ func TestSlowReadersOfBundles(t *testing.T) {
 			id := between(r.send(key, "POST", theirs, `{"name":"x","plugin_type":"source"}`).body, `{"id":`, ",")
 			saved := r.send(key, "PATCH", theirs+id+"/update_source", `{"site.ts":"export const a = '`+strings.Repeat(letter, 600<<10)+`'"}`)
 			bundles = append(bundles, between(saved.body, `"bundle":{"url":"`+baseURL, `"`))
-			r.wantStatus("", "GET", bundles[len(bundles)-1], "", 200) // it is in memory now
+			r.wantStatus("", "GET", bundles[len(bundles)-1], "", 200) // to load it into memory
 		}
 		limited := *r.api
 		limited.InFlight = inflight.New(3 << 20)
@@ -79,7 +79,7 @@ func (do atEnd) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// What pages report is counted while it arrives.
+// A report of a page counts as held while it arrives.
 func TestBeaconsAreCounted(t *testing.T) {
 	each(t, func(r *rig) {
 		limited := *r.api

@@ -15,9 +15,9 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// AppendInvite returns a function that appends invite objects of the contract, section 2.2, to one text, as of now.
+// AppendInvite returns a function that appends the contract's invite objects (section 2.2), as of now, to one text.
 func AppendInvite(now time.Time) func([]byte, invite.Invite) []byte {
-	var before struct { // the invite before: most of a list are one person's
+	var before struct { // the previous invite: most invites in a list have the same author
 		createdBy org.User
 		shown     []byte
 	}
@@ -123,11 +123,11 @@ func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) er
 	return wire.Write(w, status, func(b []byte) []byte { return AppendInvite(a.Keys.Now())(b, i) })
 }
 
-// inviteColumns are those of a table of invites, the one that is needed first.
+// inviteColumns are the columns of a table of invites. The first is required.
 var inviteColumns = []string{"target_email", "first_name", "level", "message"}
 
-// createInvites makes one invite of an object, or one each of an array's items or a table's lines:
-// all or, partly, those that it can.
+// createInvites makes one invite for an object, or one for each item of an array or line of a table: all or none or,
+// with partial, those that are valid.
 func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk, inviteColumns...)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	return a.writeInvite(w, http.StatusOK, i)
 }
 
-// appendOutcome returns a function that appends the invite that was made, or why there is none.
+// appendOutcome returns a function that appends the new invite, or the error that says why there is none.
 func appendOutcome(now time.Time) func([]byte, invite.Outcome) []byte {
 	return func(b []byte, o invite.Outcome) []byte {
 		b = append(b, '{')
@@ -199,28 +199,28 @@ func (a *API) linkInvite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return appendLink(b, url, expires) })
 }
 
-// appendLink appends the link of an invite, and until when it works.
+// appendLink appends the link of an invite and its expiry.
 func appendLink(b []byte, url string, expires time.Time) []byte {
 	b = wire.AppendField(append(b, '{'), "url", url)
 	return append(wire.AppendTime(b, "expires_at", expires), '}')
 }
 
-// pathID is the id in the path; 0, which names nothing, if it is not one.
+// pathID returns the id in the path, or 0, which names nothing, if it is malformed.
 func pathID(r *http.Request, name string) int64 { return patch.ID(r.PathValue(name)) }
 
-// pathUUID is the UUID in the path; "" if it is not one, which names nothing, and
-// keeps from the database bytes that are not text.
+// pathUUID returns the UUID in the path, or "", which names nothing, if it is malformed. So bytes that are not text
+// never reach the database.
 func pathUUID(r *http.Request, name string) string { return parsedUUID(r.PathValue(name)) }
 
 func parsedUUID(text string) string {
 	id, err := uuid.Parse(text)
-	if err != nil || len(text) != 36 { // uuid takes braces, urn:uuid: and no hyphens, too
+	if err != nil || len(text) != 36 { // uuid also takes braces, urn:uuid: and no hyphens
 		return ""
 	}
 	return id.String()
 }
 
-// writeSecret is wire.Write for an answer that no cache may keep.
+// writeSecret is wire.Write for an answer that no cache may store.
 func writeSecret(w http.ResponseWriter, status int, body func([]byte) []byte) error {
 	w.Header().Set("Cache-Control", "no-store")
 	return wire.Write(w, status, body)

@@ -14,8 +14,7 @@ import (
 	"foyer/internal/face/api"
 )
 
-// inviteBody is an invite by the owner as it is answered, with the id and times
-// that got has, once they look right.
+// inviteBody returns the answer for an invite by the owner, with the id and times from got after checking their form.
 func (r *rig) inviteBody(got, email, firstName, level, message string) string {
 	r.t.Helper()
 	id, at := between(got, `"id":"`, `"`), between(got, `"created_at":"`, `"`)
@@ -53,7 +52,7 @@ func TestInvites(t *testing.T) {
 	})
 }
 
-// A list shows who sent each invite, whoever sent the one before.
+// A list shows the author of each invite, even if the previous one has another.
 func TestAppendInvite(t *testing.T) {
 	t.Parallel()
 	ada, bob := org.User{ID: 1, Email: "ada@x.example"}, org.User{ID: 2, Email: "bob@x.example"}
@@ -158,7 +157,7 @@ func TestWhoMayInvite(t *testing.T) {
 	})
 }
 
-// A UUID has one form, which is that of the organization's in the path.
+// A UUID in a path has one form, as the organization's has.
 func TestFormsOfUUIDs(t *testing.T) {
 	each(t, func(r *rig) {
 		invite, member := r.invite("ada@x.example"), r.owner.User.UUID
@@ -175,7 +174,7 @@ func TestFormsOfUUIDs(t *testing.T) {
 	})
 }
 
-// What became of an invite can be asked, for 30 days after it was accepted, too.
+// The status of an invite can be read, even for 30 days after it was accepted.
 func TestInviteStatus(t *testing.T) {
 	each(t, func(r *rig) {
 		ids := map[string]string{}
@@ -232,7 +231,7 @@ func TestInviteStatus(t *testing.T) {
 	})
 }
 
-// Whoever follows next sees each of the invites that a filter leaves once, whatever is deleted and added meanwhile.
+// A client that follows next sees each matching invite once, whatever is deleted and added meanwhile.
 func TestFilteredInvitesAreWalked(t *testing.T) {
 	each(t, func(r *rig) {
 		for n, query := range []string{"status=any", "status=pending", "level=1", "delivery=none", "search=walk"} {
@@ -240,7 +239,7 @@ func TestFilteredInvitesAreWalked(t *testing.T) {
 			for i := range 5 {
 				want = append([]string{r.invite(fmt.Sprintf("walk%d.%d@x.example", n, i))}, want...)
 			}
-			if query == "status=any" { // they are in two tables
+			if query == "status=any" { // accepted ones are in another table
 				r.wantStatus("", "POST", "/api/signup/"+r.token(want[3]), "", 201)
 			}
 			var got, late []string
@@ -259,7 +258,7 @@ func TestFilteredInvitesAreWalked(t *testing.T) {
 				late = append(late, r.invite(fmt.Sprintf("walk%d.late%d@x.example", n, page)))
 				for i, found := range list.Results {
 					got = append(got, found.ID)
-					if page > 0 || i > 0 { // else one more is added than is deleted
+					if page > 0 || i > 0 { // otherwise one more is added than deleted
 						r.wantStatus(r.key, "DELETE", invites+found.ID, "", 204)
 					}
 				}

@@ -19,7 +19,7 @@ func (a *API) getSelf(w http.ResponseWriter, r *http.Request, c access.Caller) e
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendUser(b, u) })
 }
 
-// appendKey appends what is kept of a key.
+// appendKey appends a key without its secret.
 func appendKey(b []byte, k access.Key) []byte { return append(appendKeyFields(append(b, '{'), k), '}') }
 
 func appendKeyFields(b []byte, k access.Key) []byte {
@@ -33,7 +33,7 @@ func appendKeyFields(b []byte, k access.Key) []byte {
 	return wire.AppendField(b, "prefix", k.Prefix)
 }
 
-// appendMemberKey appends a key as admins of an organization that it sees get it.
+// appendMemberKey appends a key as admins of an organization see it.
 func appendMemberKey(b []byte, k access.MemberKey) []byte {
 	b = appendKeyFields(append(b, '{'), k.Key)
 	b = append(wire.AppendName(b, "user"), '{')
@@ -71,14 +71,14 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller)
 	})
 }
 
-// lastYear is the last year that fits a time in the API.
+// lastYear is the last year that a time in the API can have.
 const lastYear = 9999
 
-// readTime reads a time as RFC 3339 has it.
+// readTime reads a time in the format of RFC 3339.
 func readTime(text string) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	at = at.UTC()
-	return at, err == nil && at.Year() >= 1 && at.Year() <= lastYear && !at.IsZero() // which stands for none
+	return at, err == nil && at.Year() >= 1 && at.Year() <= lastYear && !at.IsZero() // the zero time stands for none
 }
 
 func readKey(o wire.Object) (access.OwnDraft, error) {

@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Two servers on one database, each with a memory of its own.
+// TestKeysOnTwoServers uses two servers on one database, each with a cache of its own.
 func TestKeysOnTwoServers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -119,7 +119,7 @@ func TestKeyBoundToOrganization(t *testing.T) {
 	})
 }
 
-// Using a key is noted to the hour, and costs the request no write.
+// The use of a key is recorded to the hour, and costs the request no write.
 func TestKeyUse(t *testing.T) {
 	each(t, func(r *rig) {
 		now := time.Date(2030, 1, 2, 3, 45, 6, 0, time.UTC)
@@ -145,7 +145,7 @@ func TestKeyUse(t *testing.T) {
 		if at := used(); !at.Equal(hour) {
 			r.t.Errorf("used at %s", at)
 		}
-		slow := access.NewKeys(r.db) // a server that had noted it before
+		slow := access.NewKeys(r.db) // a server that flushes an earlier use
 		now = now.Add(-time.Hour)
 		if _, err := slow.Identify(r.t.Context(), r.key); err != nil {
 			r.t.Fatal(err)
@@ -159,8 +159,7 @@ func TestKeyUse(t *testing.T) {
 	})
 }
 
-// Servers that write down the use of the same keys at once must not lock each
-// other out.
+// Servers that flush the use of the same keys at once must not deadlock.
 func TestKeyUseOnTwoServers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -189,8 +188,7 @@ func TestKeyUseOnTwoServers(t *testing.T) {
 	})
 }
 
-// People have at most 100 keys that have not expired, however many they ask for at once;
-// the operator may give them more.
+// A user can have at most 100 unexpired keys, even with concurrent requests. The operator may make more.
 func TestKeysOfAUserAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		const keys, draft = "/api/users/@me/keys", `{"scopes":["plugin:read"]}`
@@ -216,7 +214,7 @@ func TestKeysOfAUserAreLimited(t *testing.T) {
 				made++
 			}
 		}
-		if made != 4 { // with the first one and the 95
+		if made != 4 { // besides the first key and the 95
 			r.t.Errorf("%d of 8 made a key; 4 should", made)
 		}
 		full := validation("invalid_input", "At most 100 keys of yours may be valid at a time, and 100 are: revoke some first.", "null")
@@ -225,7 +223,7 @@ func TestKeysOfAUserAreLimited(t *testing.T) {
 		more := strings.ReplaceAll(full, "and 100", "and 101")
 		r.compare("after one from the operator", r.send(r.key, "POST", keys, draft), 400, more)
 		r.wantStatus(r.otherKey, "POST", keys, draft, 201)
-		list := r.wantStatus(r.key, "GET", keys+"?limit=4&offset=1", "", 200).body // behind the first; the expired one is gone
+		list := r.wantStatus(r.key, "GET", keys+"?limit=4&offset=1", "", 200).body // after the first; the expired one is deleted
 		for _, part := range strings.Split(list, `{"id":`)[1:3] {
 			id, _, _ := strings.Cut(part, ",")
 			r.wantStatus(r.key, "DELETE", keys+"/"+id, "", 204)

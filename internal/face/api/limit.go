@@ -16,8 +16,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// limiter lets each key make perMinute requests a minute. A key that was idle may
-// make them all at once.
+// limiter lets each key make perMinute requests per minute. A key that was idle may make them all at once.
 type limiter[K comparable] struct {
 	perMinute int
 	policy    []string // the header's values
@@ -35,16 +34,16 @@ func newLimiter[K comparable](perMinute int) *limiter[K] {
 	}
 }
 
-// allow counts one request, and reports whether it is not one too many.
+// allow counts one request and reports whether it is within the limit.
 func (l *limiter[K]) allow(key K, now time.Time) bool { return l.bucket(key, now).AllowN(now, 1) }
 
-// take counts one request, refuses it if it is one too many, and tells how many
-// are left (draft-ietf-httpapi-ratelimit-headers).
+// take counts one request, refuses it if it exceeds the limit, and sets headers that tell how many are left
+// (draft-ietf-httpapi-ratelimit-headers).
 func (l *limiter[K]) take(w http.ResponseWriter, key K, now time.Time) error {
 	return l.answer(w, key, now, func(b *rate.Limiter) bool { return b.AllowN(now, 1) })
 }
 
-// check is take for a request that is not counted.
+// check is take without counting the request.
 func (l *limiter[K]) check(w http.ResponseWriter, key K, now time.Time) error {
 	return l.answer(w, key, now, func(b *rate.Limiter) bool { return b.TokensAt(now) >= 1 })
 }
@@ -58,13 +57,13 @@ func (l *limiter[K]) answer(w http.ResponseWriter, key K, now time.Time, allow f
 	left := bucket.TokensAt(now)
 	perSecond := float64(bucket.Limit())
 	full := time.Duration((float64(l.perMinute) - left) / perSecond * float64(time.Second))
-	h := w.Header() // the names as Set would spell them
+	h := w.Header() // with canonical names, as Set would write them
 	h["Ratelimit-Policy"] = l.policy
 	h["Ratelimit"] = []string{`"default";r=` + strconv.Itoa(max(0, int(left))) + `;t=` + strconv.Itoa(int(math.Ceil(full.Seconds())))}
 	if allowed {
 		return nil
 	}
-	wait := max(1, time.Duration((1-left)/perSecond*float64(time.Second))) // 0 would be no Retry-After
+	wait := max(1, time.Duration((1-left)/perSecond*float64(time.Second))) // with 0 there would be no Retry-After
 	return fault.Later(fault.Throttled, wait, "At most %d requests a minute: try again later.", l.perMinute)
 }
 
@@ -87,13 +86,13 @@ func (l *limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	return b
 }
 
-// streamCount counts the streams that each user has.
+// streamCount counts the open streams of each user.
 type streamCount struct {
 	mu    sync.Mutex
 	taken map[int64]int
 }
 
-// enter gives a user another stream, until leave.
+// enter counts another stream of a user until leave is called.
 func (s *streamCount) enter(userID int64) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,10 +111,10 @@ func (s *streamCount) leave(userID int64) {
 	}
 }
 
-// thisMachine stands for a peer without an address: one on a unix socket, and the console.
+// thisMachine stands for a peer without an address: a unix socket or the console.
 var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// peerAddress is where a request's connection comes from.
+// peerAddress returns the remote address of a request's connection.
 func peerAddress(r *http.Request) netip.Addr {
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return peer.Addr().Unmap()
@@ -123,15 +122,15 @@ func peerAddress(r *http.Request) netip.Addr {
 	return thisMachine
 }
 
-// clientAddress is where a request comes from: the peer or, if that is a trusted
-// proxy, the last address in X-Forwarded-For that is not one.
+// clientAddress returns the address of a request's client: the peer or, if that is a trusted proxy, the last address in
+// X-Forwarded-For that is not one.
 func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	addr := peerAddress(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
 		hop := strings.TrimSpace(hops[i])
 		next, err := netip.ParseAddr(hop)
-		if err != nil { // some proxies say the port, too
+		if err != nil { // some proxies add the port
 			withPort, err := netip.ParseAddrPort(hop)
 			if err != nil {
 				break
@@ -140,10 +139,11 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 		}
 		addr = next.Unmap()
 	}
-	return addr.WithZone("") // a client may have made it up
+	return addr.WithZone("") // a client may have forged the zone
 }
 
-// network is what an address counts as: of an IPv6 address its /64, which is what one client has.
+// network returns the unit that limits count: an IPv4 address, or the /64 of an IPv6 address, which belongs to one
+// client.
 func network(addr netip.Addr) string {
 	if addr.Is6() {
 		return netip.PrefixFrom(addr, 64).Masked().String()

@@ -17,8 +17,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Requests without a key are counted by address. What a proxy says about its clients is
-// believed if the proxy is trusted; one on a unix socket counts as 127.0.0.1.
+// Requests without a key are counted by address. A trusted proxy's X-Forwarded-For counts; a proxy on a unix socket has
+// the address 127.0.0.1.
 func TestWhoIsLimited(t *testing.T) {
 	t.Parallel()
 	const proxy = "127.0.0.1:1000"
@@ -27,7 +27,7 @@ func TestWhoIsLimited(t *testing.T) {
 		trusted []netip.Prefix
 		peers   [2]string
 		says    [2]string // in X-Forwarded-For
-		same    bool      // the two requests count as one client's
+		same    bool      // both requests count as one client's
 	}{
 		"two addresses":                 {nil, [2]string{"192.0.2.1:1", "192.0.2.2:1"}, [2]string{}, false},
 		"two ports":                     {nil, [2]string{"192.0.2.1:1", "192.0.2.1:2"}, [2]string{}, true},
@@ -64,7 +64,7 @@ func TestWhoIsLimited(t *testing.T) {
 	}
 }
 
-// A limit counts an IPv6 address with its network; the log and the activity have it as it is.
+// A limit counts the network of an IPv6 address; the log and the activity have the whole address.
 func TestWholeAddress(t *testing.T) {
 	t.Parallel()
 	a := &api.API{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
@@ -82,7 +82,7 @@ func TestWholeAddress(t *testing.T) {
 	}
 }
 
-// Whoever is refused is told when to come again, also where less than a nanosecond is left.
+// A refused client gets a Retry-After, even if less than a nanosecond is left.
 func TestRefusedHaveRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 123456000)
@@ -108,7 +108,7 @@ func TestRefusedHaveRetryAfter(t *testing.T) {
 	}
 }
 
-// After the clock has stepped back, what was counted is forgotten as ever, and nothing took less than no time.
+// After the clock has stepped back, counts still expire, and no request has a negative duration.
 func TestClockThatStepsBack(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)

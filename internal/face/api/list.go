@@ -20,7 +20,7 @@ func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, found 
 	return p, found, err
 }
 
-// remove answers with nothing, once do has removed the object whose id is in the path.
+// remove lets do remove the object whose id is in the path, and answers 204.
 func remove(do func(context.Context, access.Caller, int64) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 		if err := do(r.Context(), c, pathID(r, "id")); err != nil {
@@ -30,7 +30,7 @@ func remove(do func(context.Context, access.Caller, int64) error) handler {
 	}
 }
 
-// fieldless reads a body, which must be an object, for a handler that needs none of its fields.
+// fieldless checks that the body is an object, for a handler that needs none of its fields.
 func fieldless(do handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 		if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
@@ -40,7 +40,7 @@ func fieldless(do handler) handler {
 	}
 }
 
-// list answers with the page that read reads, each item appended by item.
+// list answers with the page that read returns, each item appended by item.
 func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 		p, found, err := read.ask(r, c)
@@ -51,7 +51,7 @@ func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 	}
 }
 
-// listOf is list for what belongs to the object whose id is in the path.
+// listOf is list for items of the object whose id is in the path.
 func listOf[T any](a *API, read func(context.Context, access.Caller, int64, page.Page) (page.Found[T], error), item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 		id := pathID(r, "id")

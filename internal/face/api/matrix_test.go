@@ -11,9 +11,8 @@ import (
 	"foyer/internal/face/openapi/openapitest"
 )
 
-// Every route answers each kind of caller as it should, and finds below one organization
-// nothing of another. The routes come from the table, so that a new one is covered without
-// anyone remembering it.
+// Every route gives each kind of caller the right status, and finds nothing of another organization. The routes come
+// from the table, so that new ones are covered automatically.
 func TestEveryRouteForEveryCaller(t *testing.T) {
 	each(t, func(r *rig) {
 		admin := r.join(r.org, "admin@acme.example", access.Admin)
@@ -57,7 +56,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	})
 }
 
-// target is a route's path with things in it that are there.
+// target returns a route's path with existing objects.
 func (r *rig) target(route api.Route) string {
 	r.made++
 	email := "someone" + strconv.Itoa(r.made) + "@matrix.example"
@@ -75,7 +74,7 @@ func (r *rig) target(route api.Route) string {
 		r.placed(site, `{"app_id":`+app+`}`)
 		return strings.NewReplacer("{id}", site, "{app_id}", app).Replace(path)
 	case strings.Contains(path, "/webhooks/{id}"):
-		r.send(r.key, "DELETE", "/webhooks/"+r.hook, "") // there may be 50
+		r.send(r.key, "DELETE", "/webhooks/"+r.hook, "") // an organization may have 50
 		r.hook = r.webhook(`"app.*"`)
 		return strings.NewReplacer("{id}", r.hook, "{delivery_id}", "1000000").Replace(path)
 	case strings.Contains(path, "/keys/{id}"), strings.Contains(path, "/sessions/{id}"):
@@ -86,11 +85,10 @@ func (r *rig) target(route api.Route) string {
 	return path
 }
 
-// expected is the status that a caller gets for being who it is; 0: none of that
-// kind, the rest decides.
+// expected returns the status that a caller gets because of its kind, or 0 if other checks decide.
 func expected(route api.Route, who string) int {
 	if strings.Contains(route.Path, "{token}") || route.Path == "/api/signin" {
-		return 0 // whoever holds it; anybody
+		return 0 // for every holder of the token; for anyone
 	}
 	switch who {
 	case "no key", "bad key":
@@ -102,7 +100,7 @@ func expected(route api.Route, who string) int {
 		return http.StatusNotFound
 	case "member", "admin":
 		if strings.HasSuffix(route.Path, "{organization_id}") && route.Method == http.MethodPatch {
-			return http.StatusForbidden // for owners
+			return http.StatusForbidden // only for owners
 		}
 		if who == "admin" {
 			return 0
@@ -114,7 +112,7 @@ func expected(route api.Route, who string) int {
 			return http.StatusForbidden
 		}
 		if strings.Contains(route.Path, "{organization_id}/invites/{id}") || strings.Contains(route.Path, "{user_uuid}") && route.Method != http.MethodGet {
-			return http.StatusForbidden // made by the owner; another member
+			return http.StatusForbidden // the owner's invite; another member
 		}
 	case "owner":
 	default:

@@ -17,12 +17,11 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// requestIDHeader carries the id of a request, which its log lines have too.
+// requestIDHeader carries the id of a request, which its log lines contain too.
 const requestIDHeader = "X-Request-Id"
 
-// Observe gives each request its id, logs those that are refused or fail (what
-// succeeds is in the activity and the metrics), and answers for a handler that
-// panics.
+// Observe gives each request its id, logs requests that are refused or fail (the activity and the metrics have the
+// others), and answers for a handler that panics.
 func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) http.Handler {
 	var refused throttled
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,14 +51,14 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 	})
 }
 
-// Outcome is what came of a request.
+// Outcome is the result of a request.
 type Outcome struct {
 	Status int
-	Code   string // of the first error, "" if the answer is another, such as a page
+	Code   string // of the first error; "" if the answer is no such error
 	Took   time.Duration
 }
 
-// about is what each line of the log says about a request: what was asked, and by whom.
+// about returns the log attributes of a request: what was requested, and by whom.
 func (a *API) about(r *http.Request, id string, by asker) []slog.Attr {
 	about := []slog.Attr{
 		slog.String("request_id", id), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
@@ -77,32 +76,31 @@ func (a *API) about(r *http.Request, id string, by asker) []slog.Attr {
 	return about
 }
 
-// throttled counts the requests that a limit refused. They are logged as one line a minute:
-// a client that ignores its limit must not fill the disk.
+// throttled counts the requests that a limit refused. They are logged as one line per minute: a client that ignores its
+// limit must not fill the disk.
 type throttled struct{ n atomic.Int64 }
 
-// throttledEvery is how long refused requests are counted for one line of the log.
+// throttledEvery is the time over which one log line counts refused requests.
 const throttledEvery = time.Minute
 
 func (t *throttled) count(ctx context.Context, log *slog.Logger) {
 	if t.n.Add(1) > 1 {
-		return // the first of the minute has seen to the line
+		return // the first of the minute has scheduled the line
 	}
 	time.AfterFunc(throttledEvery, func() {
 		log.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "requests refused by a limit", slog.Int64("requests", t.n.Swap(0)))
 	})
 }
 
-// unknown stands for what a client made up.
+// unknown stands for a method or path that a client made up.
 const unknown = "(unknown)"
 
-// secretive finds paths that hold the token of an invite or of a link to sign in with or to change
-// an address, or were meant to, or a key that somebody pasted.
+// secretive finds paths that hold, or were meant to hold, the token of an invite, of a sign-in link or of a link that
+// changes an address, or a pasted key.
 var secretive = regexp.MustCompile(`(?i)invite|signup|signin/|address/|foy_|fos_`)
 
-// loggedPath is a request's path, unless it may hold a key or token for whoever reads
-// the log: then it is the route's. A path without a route is not logged at all: it may
-// be a link with a typo in it.
+// loggedPath returns a request's path, or its route's pattern if the path may hold a key or token, which readers of the
+// log must not see. A path without a route is not logged at all: it may be a link with a typo.
 func loggedPath(r *http.Request) string {
 	switch {
 	case r.Pattern == "" || strings.HasSuffix(r.Pattern, "/"):
@@ -115,10 +113,10 @@ func loggedPath(r *http.Request) string {
 	return r.URL.Path
 }
 
-// maxLoggedPath is how many bytes of a path are logged: a client could fill the disk.
+// maxLoggedPath is how many bytes of a path are logged: otherwise a client could fill the disk.
 const maxLoggedPath = 200
 
-// loggedMethod is a request's method, unless it is made up: it may be a key.
+// loggedMethod returns a request's method if it is a known one: a made-up one may be a key.
 func loggedMethod(r *http.Request) string {
 	if wire.Known(r.Method) {
 		return r.Method
@@ -126,11 +124,10 @@ func loggedMethod(r *http.Request) string {
 	return unknown
 }
 
-// RequestID names the request that w answers.
+// RequestID returns the id of the request that w answers.
 func RequestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
 
-// newRequestID is the id that came along if it is fit to be logged, or one that is not likely
-// to come again.
+// newRequestID returns the id that the client sent, if it may be logged, or a random one.
 func newRequestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if fitID(id) {
@@ -139,7 +136,7 @@ func newRequestID(r *http.Request) string {
 	return strconv.FormatUint(rand.Uint64(), 36)
 }
 
-// fitID reports whether an id may be logged: a key must not be, whose form an id has.
+// fitID reports whether an id may be logged. It refuses keys, which have the form of an id.
 func fitID(id string) bool {
 	if len(id) < 1 || len(id) > 128 || strings.Contains(strings.ToLower(id), access.KeyPrefix) {
 		return false
@@ -154,11 +151,10 @@ func fitID(id string) bool {
 	return true
 }
 
-// asker is who made a request: the prefix of the key, if it came with one, and the organization that
-// was entered.
+// asker is the caller of a request: the prefix of the key, if it has one, and the organization.
 type asker struct{ key, organization string }
 
-// recorder remembers what came of a request, and who made it.
+// recorder records the outcome and the caller of a request.
 type recorder struct {
 	http.ResponseWriter
 	wire.Holder
@@ -169,7 +165,7 @@ type recorder struct {
 	begun bool // the status has been sent
 }
 
-// client is where a request comes from; its network is worked out only when it is asked for.
+// client is the client of a request. Its network is computed only on demand.
 type client struct {
 	api     *API
 	request *http.Request
@@ -178,7 +174,8 @@ type client struct {
 // Network implements inflight.Client.
 func (c *client) Network() string { return c.api.ClientNetwork(c.request) }
 
-// recorderOf is the recorder of an answer; one that nobody reads if it has none, as inside of the program.
+// recorderOf returns the recorder of an answer. An answer inside the program has none: it returns one that nobody
+// reads.
 func recorderOf(w http.ResponseWriter) *recorder {
 	if rec, ok := w.(*recorder); ok {
 		return rec
@@ -186,7 +183,7 @@ func recorderOf(w http.ResponseWriter) *recorder {
 	return &recorder{}
 }
 
-// Unwrap is for http.ResponseController: it flushes, and changes deadlines.
+// Unwrap lets http.ResponseController flush and change deadlines.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.

@@ -20,7 +20,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Whatever a path is like, it is logged, and what follows a word like invite is not.
+// The token at the end of a path is never logged, however odd the path is.
 func FuzzLoggedPath(f *testing.F) {
 	for _, path := range []string{"/invite/", "/ȺȺȺ/signup/", "/invite;x/", "/INVITE /", "/api/signup2/", "/\xff/invite/", "//", "/a/../invite/", "console/", "console//i/", "console/../"} {
 		f.Add(path)
@@ -86,7 +86,7 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// What is logged has the unit of the metrics.
+// Logged times have the unit of the metrics.
 func TestLoggedTime(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -103,15 +103,15 @@ func TestLoggedTime(t *testing.T) {
 	}
 }
 
-// observed answers requests as a server does: what it logs, and what came of the last one.
+// observed returns a handler like a server's, its log, and the outcome of the last request.
 func (r *rig) observed() (h http.Handler, log *bytes.Buffer, last *api.Outcome) {
 	log, last = &bytes.Buffer{}, &api.Outcome{}
 	r.api.Log = slog.New(slog.NewJSONHandler(log, nil))
 	return r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(_ *http.Request, o api.Outcome) { *last = o }), log, last
 }
 
-// A refused request's line says who made it: the key by its prefix, the organization, the
-// address, and the trace that a proxy began.
+// The log line of a refused request says who made it: the key's prefix, the organization, the address, and the trace
+// that a proxy began.
 func TestLoggedCaller(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -147,7 +147,7 @@ func TestLoggedCaller(t *testing.T) {
 	})
 }
 
-// What is refused for its path or its method has a code in the log and the metrics, too.
+// A request refused for its path or method also has a code in the log and the metrics.
 func TestCodeWithoutRoute(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -163,7 +163,7 @@ func TestCodeWithoutRoute(t *testing.T) {
 	})
 }
 
-// lines is a log that timers write to while a test reads it.
+// lines is a log that timers can write to while a test reads it.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -209,7 +209,7 @@ func TestThrottledIsCountedInTheLog(t *testing.T) {
 	})
 }
 
-// A method may be anything, a key too: one that is made up is not logged.
+// A made-up method may be a key, so it is not logged.
 func TestLoggedMethod(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
@@ -228,7 +228,7 @@ func TestLoggedMethod(t *testing.T) {
 	})
 }
 
-// Nobody fills the disk with what they ask for.
+// Nobody can fill the disk with long paths.
 func TestLoggedPathIsCut(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer

@@ -62,7 +62,7 @@ func writeVersion(w http.ResponseWriter, v plugin.Version) error {
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendVersion(b, v) })
 }
 
-// appendOff appends why something is off; null if it is not.
+// appendOff appends who disabled or withdrew something, and why; null if it is not off.
 func appendOff(b []byte, name string, o plugin.Off) []byte {
 	if !o.Is() {
 		return wire.AppendJSON(b, name, "")

@@ -12,7 +12,7 @@ import (
 //go:generate go run ../openapi/generate openapi.yaml
 //go:generate go generate ../console/guide
 
-// The public contract of the API, and what go generate makes of it.
+// The public contract of the API, and the forms that go generate makes from it.
 var (
 	//go:embed openapi.yaml.gz
 	packedYAML []byte
@@ -31,13 +31,13 @@ var (
 // OpenAPIDocument returns the contract as JSON. It must not be changed.
 func OpenAPIDocument() []byte { return openAPIJSON.Plain() }
 
-// OpenAPIYAML serves the contract as it is kept.
+// OpenAPIYAML serves the contract as YAML.
 func OpenAPIYAML() http.Handler { return document(openAPIYAML, "application/yaml") }
 
 // OpenAPIJSON serves the contract as JSON.
 func OpenAPIJSON() http.Handler { return document(openAPIJSON, "application/json") }
 
-// OpenAPIPage is what a page for people shows of the contract, as HTML; see openapi.Page.
+// OpenAPIPage returns the contract as HTML pages for people; see openapi.Page.
 func OpenAPIPage() compress.Text { return openAPIPage }
 
 func document(text compress.Text, mediaType string) wire.Kept {

@@ -10,15 +10,14 @@ import (
 	"foyer/internal/face/api"
 )
 
-// keywords are what a schema of this document may have: a comma that is not quoted makes
-// another one of a part of a sentence, which nothing else would notice.
+// keywords are the fields that a schema of this document may have. An unquoted comma turns part of a sentence into
+// another field, which no other test would notice.
 var keywords = strings.Fields(`$ref type format enum const description title default examples example deprecated readOnly writeOnly nullable
 	properties required additionalProperties unevaluatedProperties minProperties maxProperties propertyNames patternProperties
 	items prefixItems minItems maxItems uniqueItems contains minLength maxLength pattern minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
 	allOf anyOf oneOf not if then else contentMediaType contentEncoding discriminator`)
 
-// objects are the fields that each kind of object in the document may have, by the field that
-// leads to it; "" stands for what a map of names leads to.
+// objects are the fields that each kind of object in the document may have, by the field that contains it.
 var objects = map[string][]string{
 	"parameters":  strings.Fields(`$ref name in description required schema example examples style explode`),
 	"responses":   strings.Fields(`$ref description headers content links`),
@@ -49,8 +48,7 @@ func TestDocumentHasNoStrayKeys(t *testing.T) {
 	}
 }
 
-// walk calls visit for each object below v, with what kind of object it is: schema, or the
-// field that leads to it.
+// walk calls visit for each object below v with its kind: schema, or the field that contains it.
 func walk(v any, path, kind string, visit func(path, kind string, object map[string]any)) {
 	switch v := v.(type) {
 	case []any:
@@ -65,8 +63,8 @@ func walk(v any, path, kind string, visit func(path, kind string, object map[str
 	}
 }
 
-// walkField follows the field of an object of some kind. What an example or an enum holds is
-// not the document's.
+// walkField walks the field of an object of some kind. The content of an example or an enum is not part of the
+// document.
 func walkField(inner any, path, kind, name string, visit func(path, kind string, object map[string]any)) {
 	switch name {
 	case "example", "examples", "enum", "const", "default", "security", "servers", "info", "tags":
@@ -91,7 +89,7 @@ func walkField(inner any, path, kind, name string, visit func(path, kind string,
 	}
 }
 
-// walkNames follows a map from names to objects of one kind.
+// walkNames walks a map from names to objects of one kind.
 func walkNames(v any, path, kind string, visit func(path, kind string, object map[string]any)) {
 	byName, _ := v.(map[string]any)
 	for name, inner := range byName {

@@ -61,7 +61,7 @@ func TestDocumentIsServed(t *testing.T) {
 	}
 }
 
-// Each anchor of the document has a name of its own: some readers of YAML take no second one.
+// Each anchor of the document has a unique name: some YAML parsers refuse duplicates.
 func TestAnchorsAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -76,7 +76,7 @@ func TestAnchorsAreUnique(t *testing.T) {
 	}
 }
 
-// What is served is made of the document as it is now.
+// The embedded forms are up to date with the document.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("openapi.yaml")
@@ -114,15 +114,14 @@ func TestPageShowsEveryOperation(t *testing.T) {
 	}
 }
 
-// A request is taken if, and only if, it fits the schema: where the two once did not
-// agree.
+// A request is accepted if and only if it fits the schema. These are cases where the two once disagreed.
 func TestSchemasOfRequests(t *testing.T) {
 	const (
 		keys     = "/api/users/@me/keys"
 		schemas  = "#/components/schemas/"
 		activity = "#/paths/~1api~1organizations~1%7Borganization_id%7D~1pipeline_frontend_apps~1activity/get/parameters/"
 	)
-	files := func(n int) string { // members that remove so many
+	files := func(n int) string { // members that delete n files
 		var b strings.Builder
 		for i := range n {
 			fmt.Fprintf(&b, `,"f%d.md":null`, i)
@@ -170,8 +169,7 @@ func TestSchemasOfRequests(t *testing.T) {
 	})
 }
 
-// Programs that make clients of the document stop at some schemas that are
-// right, or make types of them that cannot be used.
+// Client generators fail on some valid schemas, or generate unusable types for them.
 func TestSchemasSuitGenerators(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
@@ -198,7 +196,7 @@ func checkSchemas(t *testing.T, at string, node any) {
 	}
 	required, _ := members["required"].([]any)
 	conditional := strings.Contains(at, "/then/") || strings.Contains(at, "/else/") || strings.HasSuffix(at, "/then") || strings.HasSuffix(at, "/if")
-	for _, name := range required { // clients are not made of conditions
+	for _, name := range required { // generators ignore conditions
 		if properties[name.(string)] == nil && !conditional {
 			t.Errorf("%s: requires %s, which stays optional in another schema", at, name)
 		}
@@ -219,19 +217,18 @@ func checkSchemas(t *testing.T, at string, node any) {
 	}
 }
 
-// No operation has an answer that nothing leads to: what is not found is named in the
-// path, a key of any scope may read what is not the person's, and what has no body has none
-// that is wrong.
+// Each documented error can happen: a 404 needs a parameter in the path, a 403 for a GET needs a scope or something
+// personal, and a 400 about a body needs a body.
 func TestAnswersHaveCauses(t *testing.T) {
 	t.Parallel()
 	doc := readDocument(t)
 	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
 		answers := doc.operation(t, o).Responses
-		if _, notFound := answers[404]; notFound != (strings.Contains(o.Path, "{") && o.ID != "sendBeacon") { // nobody reads its answer
+		if _, notFound := answers[404]; notFound != (strings.Contains(o.Path, "{") && o.ID != "sendBeacon") { // nobody reads the answer to a beacon
 			t.Errorf("%s: 404 is %t", o.ID, notFound)
 		}
 		_, authenticated := answers[401]
-		if _, stale := answers[412]; o.Method != "GET" && stale != authenticated { // what has no ETag fits no If-Match
+		if _, stale := answers[412]; o.Method != "GET" && stale != authenticated { // an object without an ETag matches no If-Match
 			t.Errorf("%s: 412 is %t", o.ID, stale)
 		}
 		signup := strings.HasSuffix(o.Path, "/{token}")
@@ -245,7 +242,7 @@ func TestAnswersHaveCauses(t *testing.T) {
 	}
 }
 
-// An operation has If-Match where something that has an ETag is found by its path.
+// An operation has If-Match if its path leads to an object with an ETag.
 func TestIfMatchInDocument(t *testing.T) {
 	t.Parallel()
 	doc := readDocument(t)
@@ -265,7 +262,7 @@ func TestIfMatchInDocument(t *testing.T) {
 	}
 }
 
-// docJSON is what the tests need of the document.
+// docJSON has the parts of the document that the tests need.
 type docJSON struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
@@ -312,8 +309,7 @@ func (d docJSON) operation(t *testing.T, o openapitest.Operation) docOperation {
 	return op
 }
 
-// success returns the answer of an operation that worked, and a reference to
-// the body it takes, if any.
+// success returns the successful answer of an operation, and a reference to its request body, if any.
 func (d docJSON) success(t *testing.T, o openapitest.Operation) (exampleAnswer, string) {
 	t.Helper()
 	op := d.operation(t, o)

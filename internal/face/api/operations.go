@@ -17,14 +17,13 @@ import (
 //go:embed openapi.names.json
 var openAPINames []byte
 
-// operation is what the document says that an operation knows.
+// operation has the names that an operation knows according to the document.
 type operation struct {
 	Query  []string    `json:"query"`  // names of parameters
-	Fields wire.Fields `json:"fields"` // of its body, and of what it answers, which may be sent back
+	Fields wire.Fields `json:"fields"` // of its body, and of its answer, which clients may send back
 }
 
-// operations are those of the document, by method and path. They are read when the first request
-// needs them.
+// operations are the document's operations by method and path, read when the first request needs them.
 var operations = sync.OnceValue(func() (all map[string]operation) {
 	if err := json.Unmarshal(openAPINames, &all); err != nil {
 		panic(err) // it is part of the program
@@ -32,8 +31,8 @@ var operations = sync.OnceValue(func() (all map[string]operation) {
 	return all
 })
 
-// unknown lists what a query has that the operation does not know, each pair and its name.
-// What is not well-formed is not unknown, but wrong.
+// unknown yields the pairs of a query that the operation does not know, each with its name. It skips malformed pairs,
+// which are refused elsewhere.
 func (o operation) unknown(query string) iter.Seq2[string, string] {
 	return func(yield func(pair, name string) bool) {
 		for pair := range strings.SplitSeq(query, "&") {
@@ -62,8 +61,8 @@ func (o operation) known(query string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool { return unknown[pair] }), "&")
 }
 
-// prepare reads what a request asks for beside its operation, and returns it without the parameters that the operation
-// does not know.
+// prepare reads a request's options (strict handling, dry run), and returns it without the parameters that the
+// operation does not know.
 func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() operation) (*http.Request, error) {
 	if strict(r.Header["Prefer"]) {
 		o := known()
@@ -90,7 +89,7 @@ func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() o
 	if known := o.known(r.URL.RawQuery); known != r.URL.RawQuery {
 		trimmed := *r.URL
 		trimmed.RawQuery = known
-		r = r.WithContext(r.Context()) // a copy: a handler should not change the request that came
+		r = r.WithContext(r.Context()) // a copy: a handler should not change the original request
 		r.URL = &trimmed
 	}
 	return r, nil
@@ -106,7 +105,7 @@ func (o operation) unknownFaults(query string) fault.List {
 	return faults
 }
 
-// repeated refuses parameters that a query gives several times: only one of the values would count.
+// repeated refuses repeated parameters: only one of the values would count.
 func (o operation) repeated(query url.Values) error {
 	var faults fault.List
 	for _, name := range o.Query {
@@ -117,7 +116,7 @@ func (o operation) repeated(query url.Values) error {
 	return faults.Err()
 }
 
-// strict reports whether a Prefer header asks that nothing unknown is ignored (RFC 7240).
+// strict reports whether a Prefer header (RFC 7240) asks to refuse unknown names.
 func strict(preferences []string) bool {
 	for preference := range strings.SplitSeq(strings.Join(preferences, ","), ",") {
 		name, value, _ := strings.Cut(preference, "=")
@@ -129,7 +128,7 @@ func strict(preferences []string) bool {
 	return false
 }
 
-// operationOf returns what the document says of a route; a test sees to it that it says something.
+// operationOf returns the document's operation for a route. A test checks that there is one.
 func operationOf(route Route) func() operation {
 	return sync.OnceValue(func() operation { return operations()[route.Method+" "+route.Path] })
 }

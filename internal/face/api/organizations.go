@@ -24,7 +24,7 @@ func appendOrganization(b []byte, o org.Mine) []byte {
 	return append(wire.AppendIntOrNull(b, "invite_ttl", o.InviteTTL), '}')
 }
 
-// AppendMember appends a member. Their id is their user's uuid, which paths name.
+// AppendMember appends a member. The id is the user's UUID, which paths contain.
 func AppendMember(b []byte, m org.Membership) []byte {
 	b = wire.AppendField(append(b, '{'), "id", m.User.UUID)
 	b = AppendUser(wire.AppendName(b, "user"), m.User)
@@ -42,7 +42,7 @@ func AppendMember(b []byte, m org.Membership) []byte {
 	return append(wire.AppendField(b, "email", m.InvitedBy.Email), "}}"...)
 }
 
-// readMemberFilter refuses what narrows the list down and is no value there is.
+// readMemberFilter reads the filter of members and refuses invalid values.
 func readMemberFilter(query url.Values) (f org.MemberFilter, err error) {
 	var faults fault.List
 	f.Search, err = readSearch(query)
@@ -90,7 +90,7 @@ func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c acces
 	return writeOrganization(w, changed)
 }
 
-// readSettings reads what owners may set; access_level is the operator's.
+// readSettings reads the settings that owners may change. Only the operator changes access_level.
 func readSettings(o wire.Object) (org.Settings, error) {
 	var set org.Settings
 	var faults fault.List
@@ -101,7 +101,7 @@ func readSettings(o wire.Object) (org.Settings, error) {
 	switch ttl := o.Int("invite_ttl"); {
 	case ttl.Fault != nil:
 		faults.Add(ttl.Fault)
-	case ttl.Set && !ttl.Null && ttl.Value == 0: // which stands for null inside
+	case ttl.Set && !ttl.Null && ttl.Value == 0: // 0 stands for null internally
 		faults.Add(fault.Field(fault.Invalid, "invite_ttl", "Must be at least 60 seconds, or null for the server's default."))
 	case ttl.Set:
 		set.InviteTTL = &ttl.Value
@@ -109,7 +109,7 @@ func readSettings(o wire.Object) (org.Settings, error) {
 	return set, faults.Err()
 }
 
-// take sets what a field gives, which must not be null.
+// take stores the value of a field, which must not be null.
 func take[T any](faults *fault.List, name string, f patch.Field[T], set **T) {
 	if err := f.Check(name); err != nil {
 		faults.Add(err)

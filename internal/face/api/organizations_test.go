@@ -14,7 +14,7 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// A new name is shown wherever the old one was, whoever remembers the old one.
+// A new name replaces the old one everywhere, even on servers that have cached the old one.
 func TestRenamedOrganization(t *testing.T) {
 	each(t, func(r *rig) {
 		shared := apps + r.app(`{"name": "Shared", "is_global": true}`)
@@ -61,7 +61,7 @@ func TestRenamedOrganization(t *testing.T) {
 	})
 }
 
-// RFC 9562: a UUID may be given in upper case.
+// A UUID may be sent in upper case (RFC 9562).
 func TestOrganizationIDInUpperCase(t *testing.T) {
 	each(t, func(r *rig) {
 		upper := strings.ToUpper(r.org.ID)
@@ -178,7 +178,7 @@ func TestKeysOfMembers(t *testing.T) {
 		again := r.wantStatus(memberKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`"}`, 201).body
 		r.wantStatus(r.key, "DELETE", "/members/"+member.User.UUID, "", 204)
 		r.join(r.org, "member@acme.example", access.Member)
-		r.wantStatus(between(again, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401) // revoked, not asleep
+		r.wantStatus(between(again, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401) // revoked, not just suspended
 		r.wantStatus(memberKey, "GET", "/pipeline_frontend_apps", "", 200)
 	})
 }
@@ -216,8 +216,7 @@ func TestChangeSelf(t *testing.T) {
 	})
 }
 
-// Members are searched by address and names, and say whose invite they accepted and when they
-// were last active.
+// Members can be searched by address and names. They show whose invite they accepted and when they were last active.
 func TestFindMembers(t *testing.T) {
 	each(t, func(r *rig) {
 		made := r.wantStatus(r.key, "POST", invites, `{"target_email":"adele@x.example","first_name":"Ädele"}`, 201).body

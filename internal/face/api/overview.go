@@ -13,7 +13,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// overview counts what is in an organization. What a caller may not see is nil.
+// overview has the counts of an organization's objects; nil: the caller may not see them.
 type overview struct {
 	apps    *struct{ count, updates, broken, disabled, failing int }
 	sites   *int
@@ -21,10 +21,10 @@ type overview struct {
 	invites *struct{ count, expired, failed int }
 }
 
-// one is the smallest page: of what is only counted.
+// one is the smallest page, for lists that are only counted.
 var one = page.Page{Limit: 1}
 
-// counter counts until something fails.
+// counter counts lists until the first error.
 type counter struct{ err error }
 
 func count[T any](n *counter, find func() (page.Found[T], error)) int {

@@ -54,7 +54,7 @@ func TestOwnInvites(t *testing.T) {
 	})
 }
 
-// With the link that was passed on to them, users answer an invite to an address that is not verified.
+// A user whose address is not verified can answer an invite with its link, passed on by hand.
 func TestOwnInviteByItsLink(t *testing.T) {
 	each(t, func(r *rig) {
 		bea := r.newKey(r.join(r.other, "bea@x.example", access.Member), "*")
@@ -65,7 +65,7 @@ func TestOwnInviteByItsLink(t *testing.T) {
 	})
 }
 
-// verify makes a user's address one that they have shown to be theirs.
+// verify marks a user's address as verified.
 func (r *rig) verify(email string) {
 	r.t.Helper()
 	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {

@@ -14,19 +14,18 @@ import (
 	"foyer/internal/face/openapi/openapitest"
 )
 
-// command is what the page has people paste for an operation, and what it says comes back.
+// command is a command that the page shows for an operation, and the answer shown beside it.
 type command struct {
 	line, body, answer string
 }
 
-// command lines have a path that neither the shell nor curl, which takes braces for
-// a choice, makes another one of.
+// line allows only paths that neither the shell nor curl, which expands braces, changes.
 var (
 	samples = regexp.MustCompile(`(?s)<pre id="(\w+)-(\w+)" tabindex="0"><code>(.*?)</code></pre>`)
 	line    = regexp.MustCompile(`^curl "http://foyer\.example((/[\w.@-]+)+(\?\w+=\w+)?)"`)
 )
 
-// readCommands returns what the page has people paste with curl, by the operation.
+// readCommands returns the page's curl commands by operation.
 func readCommands(t *testing.T) map[string]command {
 	t.Helper()
 	all := map[string]command{}
@@ -55,8 +54,7 @@ func TestCommandsCanBePasted(t *testing.T) {
 	}
 }
 
-// Whoever pastes a command gets what is shown beside it, as far as the request
-// says what comes back.
+// A pasted command gets the answer shown beside it, as far as the request determines the answer.
 func TestCommandsAreAnsweredAsShown(t *testing.T) {
 	commands := readCommands(t)
 	for id, c := range commands {
@@ -89,17 +87,17 @@ func TestCommandsAreAnsweredAsShown(t *testing.T) {
 			} else if err := follows(o.ID, c.body, got.body); err != nil {
 				r.t.Errorf("the answer of %s: %v", o.ID, err)
 			}
-			if o.ID == "disableApp" { // what follows is about an app that runs
+			if o.ID == "disableApp" { // later requests need an app that runs
 				r.send(r.key, "POST", apps+app+"/enable", "")
 			}
 		}
 	})
 }
 
-// unlike is what means one thing in a request and another in its answer.
+// unlike has the fields that mean one thing in a request and another in its answer.
 var unlike = map[string]string{"restoreSite": "revision", "previewApp": "url", "withdrawVersion": "version"}
 
-// follows returns where an answer says something else than its request did.
+// follows returns an error if a field of an answer differs from that of its request.
 func follows(id, request, answer string) error {
 	if request == "" {
 		return nil
@@ -117,7 +115,7 @@ func follows(id, request, answer string) error {
 	return same("", sent, got)
 }
 
-// same compares what both sides have.
+// same compares the fields that both sides have.
 func same(at string, sent, got any) error {
 	switch sent := sent.(type) {
 	case map[string]any:

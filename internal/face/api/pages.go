@@ -9,8 +9,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// pages serves what the pages of sites ask for, of any origin and without a key: so any cache may
-// stand in front.
+// pages registers the resources that the pages of sites load. They need no key and allow any origin, so that any cache
+// may be put in front.
 func (a *API) pages(to *wire.Mux) {
 	const root = "/sites/{token}/"
 	to.Handle(root+"loader.js", wire.Get(a.forPages(a.serveLoader)))
@@ -26,8 +26,8 @@ func openToPages(h http.Header) {
 	h.Set("Timing-Allow-Origin", "*")
 }
 
-// forPages answers pages. Nothing is limited, 404 neither: it has pages stop the apps of a site that is gone, and
-// visitors may share an address.
+// forPages answers requests of pages. None of them is limited, not even with a 404: it makes pages stop the apps of a
+// deleted site, and visitors may share an address.
 func (a *API) forPages(do func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		openToPages(w.Header())
@@ -69,21 +69,20 @@ func (a *API) serveManifest(w http.ResponseWriter, r *http.Request) error {
 	return wire.Kept{Text: m.Text, Tag: m.Tag, MediaType: "application/json", CacheControl: "public, max-age=10, stale-if-error=86400"}.Write(w, r)
 }
 
-// maxBeacon is how many bytes a page may report, and beaconLimit how often a minute those of an
-// address may, on one site.
+// maxBeacon is the maximum size of a page's report in bytes. beaconLimit is how many reports per minute count from one
+// address on one site.
 const (
 	maxBeacon   = 8 << 10
 	beaconLimit = 600
 )
 
-// reporter is who reports what a page of a site has seen.
+// reporter is a client network that reports on a site, as the limit counts it.
 type reporter struct {
 	address string
 	siteID  int64
 }
 
-// takeBeacon answers 204 whatever comes: nobody reads the answer. Only who reports for a site that
-// there is takes memory.
+// takeBeacon always answers 204: nobody reads the answer. Only reports for existing sites take memory.
 func (a *API) takeBeacon(w http.ResponseWriter, r *http.Request) {
 	openToPages(w.Header())
 	w.Header().Set("Cache-Control", "no-store")

@@ -18,8 +18,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// A handler that panics fails its request alone, and is logged once, also where the program asks itself: the console does
-// on goroutines on which nobody else recovers.
+// A handler that panics fails only its own request, and is logged once. That also holds for calls inside the program:
+// the console makes them on goroutines without another recover.
 func TestPanic(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
@@ -53,7 +53,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// A panic is logged, too, when the client no longer waits.
+// A panic is logged even if the client has disconnected.
 func TestPanicOfADisconnected(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
@@ -70,7 +70,7 @@ func TestPanicOfADisconnected(t *testing.T) {
 	})
 }
 
-// A stream in whose middle a handler panics is broken off: no line of it is an error's body, and it does not end as a whole one.
+// A stream is aborted if its handler panics: it has no line with an error's body, and does not end like a complete one.
 func TestPanicInAStream(t *testing.T) {
 	each(t, func(r *rig) {
 		var breaks atomic.Bool
@@ -104,11 +104,11 @@ func TestPanicInAStream(t *testing.T) {
 	})
 }
 
-// A request that is carried out once, and whose handler panics, has changed nothing and can be sent again at once.
+// A request with an Idempotency-Key whose handler panics has changed nothing and can be sent again at once.
 func TestPanicGivesUpTheIdempotencyKey(t *testing.T) {
 	each(t, func(r *rig) {
 		broken := *r.api
-		broken.Invites.Mails, broken.Invites.Jobs = true, nil // it panics where the mail is queued, in the transaction of the change
+		broken.Invites.Mails, broken.Invites.Jobs = true, nil // queueing the mail panics, in the transaction of the change
 		const body = `{"target_email":"a@x.example"}`
 		if got := r.sendTo(r.serve(&broken), r.key, "POST", invites, body, "Idempotency-Key", "k"); got.status != http.StatusInternalServerError {
 			r.t.Fatal(got.status, got.body)

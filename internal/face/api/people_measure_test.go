@@ -29,7 +29,7 @@ var (
 	requested = flag.Int("requested", 100, "how many users, and how many others, TestSignInTakesTheSameTime asks links for on each engine")
 )
 
-// fillActivity makes entries until there are n, each with its number.
+// fillActivity makes n numbered entries.
 func (r *rig) fillActivity(n int) {
 	r.t.Helper()
 	const columns = `organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
@@ -47,7 +47,7 @@ func (r *rig) fillActivity(n int) {
 		}
 		return nil
 	})
-	const most = 50_000 // in one statement: the database has a time for each
+	const most = 50_000 // rows per statement: each has a timeout
 	for have := min(n, 1000); err == nil && have < n; {
 		more := min(have, n-have, most)
 		err = r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -66,10 +66,10 @@ func (r *rig) fillActivity(n int) {
 	}
 }
 
-// maxStreamHeap is how much more memory may be in use while any number of entries is streamed.
+// maxStreamHeap is how much more memory may be in use while entries are streamed, however many.
 const maxStreamHeap = 64 << 20
 
-// However many entries are streamed, they are never held in memory, and none is missing; all of them can be verified.
+// A stream of any number of entries does not hold them in memory and misses none, and all of them can be verified.
 func TestStreamOfManyEntries(t *testing.T) { //nolint:paralleltest // it measures the memory of the whole process
 	for _, url := range []string{"sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), dbtest.Postgres(t)} {
 		engine, _, _ := strings.Cut(url, ":")
@@ -122,7 +122,7 @@ func TestStreamOfManyEntries(t *testing.T) { //nolint:paralleltest // it measure
 	}
 }
 
-// Nobody learns from the answer, or from how long it takes, whether an address is a user's.
+// Neither the answer nor its timing tells whether an address is a user's.
 func TestSignInTakesTheSameTime(t *testing.T) {
 	each(t, func(r *rig) {
 		handler := r.api.Handler(func(*wire.Mux) {})
@@ -131,7 +131,7 @@ func TestSignInTakesTheSameTime(t *testing.T) {
 			r.join(r.other, fmt.Sprintf("user%06d@x.example", i), access.Member)
 			emails = append(emails, fmt.Sprintf("user%06d@x.example", i), fmt.Sprintf("none%06d@x.example", i))
 		}
-		rand.Shuffle(len(emails), func(i, j int) { emails[i], emails[j] = emails[j], emails[i] }) // so that what else the machine does meets both
+		rand.Shuffle(len(emails), func(i, j int) { emails[i], emails[j] = emails[j], emails[i] }) // so that other load on the machine affects both
 		var took [2][]time.Duration
 		for i, email := range emails {
 			req := httptest.NewRequestWithContext(t.Context(), "POST", "/api/signin", strings.NewReader(`{"email":"`+email+`"}`))
@@ -149,7 +149,7 @@ func TestSignInTakesTheSameTime(t *testing.T) {
 				t.Fatalf("%s: %d %s", email, w.Code, w.Body)
 			}
 		}
-		d, most := distance(took[0], took[1]), 2.69*math.Sqrt(2/float64(*requested)) // by chance, one time in a million
+		d, most := distance(took[0], took[1]), 2.69*math.Sqrt(2/float64(*requested)) // chance exceeds it one time in a million
 		t.Logf("users: median %s, 95%% %s; others: median %s, 95%% %s; distance %.3f of at most %.3f", at(took[0], 50), at(took[0], 95), at(took[1], 50), at(took[1], 95), d, most)
 		if d > most {
 			t.Errorf("the times are not alike: distance %.3f of at most %.3f", d, most)
@@ -157,13 +157,12 @@ func TestSignInTakesTheSameTime(t *testing.T) {
 	})
 }
 
-// at is the time below which so many of a hundred are. All must be sorted.
+// at returns a percentile of sorted times.
 func at(all []time.Duration, percent int) time.Duration {
 	return all[(len(all)-1)*percent/100].Round(time.Microsecond)
 }
 
-// distance is how far two distributions are apart, from 0 to 1, as Kolmogorov and Smirnov measure it. It sorts
-// both.
+// distance returns the Kolmogorov-Smirnov distance of two distributions, from 0 to 1. It sorts both.
 func distance(a, b []time.Duration) (d float64) {
 	slices.Sort(a)
 	slices.Sort(b)

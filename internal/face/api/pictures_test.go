@@ -8,7 +8,7 @@ import (
 	"foyer/client"
 )
 
-// A picture goes in and comes out as base64, and what is neither that nor text is refused.
+// A picture is sent and answered as base64. Content that is neither base64 nor text is refused.
 func TestPictures(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)

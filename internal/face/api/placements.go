@@ -9,12 +9,12 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// appendPlacement appends an app as it is placed on a site.
+// appendPlacement appends a placement.
 func appendPlacement(b []byte, p site.Placement) []byte {
 	return append(appendPlacementFields(append(b, '{'), p), '}')
 }
 
-// appendPlacementOf is appendPlacement with the site that it is on.
+// appendPlacementOf is appendPlacement with the placement's site.
 func appendPlacementOf(b []byte, p site.Placement) []byte {
 	b = append(wire.AppendName(append(b, '{'), "site"), '{')
 	b = wire.AppendField(wire.AppendInt(b, "id", p.SiteID), "name", p.SiteName)
@@ -44,7 +44,7 @@ func readPlacement(o wire.Object) site.PlacementDraft {
 	}
 }
 
-// readConfig reads the values that are given.
+// readConfig reads the values in config.
 func readConfig(o wire.Object) patch.Field[[]site.Value] {
 	f := o.Object("config")
 	given := patch.Field[[]site.Value]{Set: f.Set, Null: f.Null, Fault: f.Fault}

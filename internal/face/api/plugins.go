@@ -9,7 +9,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// AppendPlugin appends the app object of the contract, section 2.1.
+// AppendPlugin appends the contract's app object (section 2.1).
 func AppendPlugin(b []byte, p plugin.Plugin) []byte {
 	return append(appendPluginFields(append(b, '{'), p), '}')
 }

@@ -2,5 +2,5 @@
 
 package api_test
 
-// raceEnabled: the race detector allocates too.
+// raceEnabled tells tests that the race detector is on, which allocates too.
 const raceEnabled = true

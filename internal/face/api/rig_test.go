@@ -52,10 +52,10 @@ type rig struct {
 
 	org, other org.Organization
 	owner      org.Membership
-	key        string // the owner's, scope *
-	otherKey   string // the owner's of the other organization
-	hook       string // the webhook that was made last
-	made       int    // counts what was made, for names that are new
+	key        string // the owner's, with the scope *
+	otherKey   string // that of the other organization's owner
+	hook       string // the last webhook made
+	made       int    // counts objects, to make unique names
 }
 
 // each runs test on both engines.
@@ -92,7 +92,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	return r
 }
 
-// described is the document, ready to check answers: to read it takes longer than most tests.
+// described is the checker of the document, made once: reading the document takes longer than most tests.
 var described = sync.OnceValues(func() (*openapitest.Checker, error) { return openapitest.NewChecker(api.OpenAPI()) })
 
 func checker(tb testing.TB) *openapitest.Checker {
@@ -104,7 +104,7 @@ func checker(tb testing.TB) *openapitest.Checker {
 	return c
 }
 
-// newApps is what the server has, with a catalog and an upstream of its own.
+// newApps returns the server's service of apps, with a catalog and an upstream of its own.
 func newApps(tb testing.TB, d *db.DB) plugin.Service {
 	tb.Helper()
 	return server.Apps(config.Config{}, "a secret for tests, not for you", d, slog.New(slog.DiscardHandler))
@@ -137,7 +137,7 @@ func (r *rig) serve(a *api.API) string {
 	return "http://" + ln.Addr().String()
 }
 
-// serveLogged serves the API once more, with a log that can be read.
+// serveLogged starts another server of the API that logs to a writer.
 func (r *rig) serveLogged(log io.Writer) string {
 	logged := *r.api
 	logged.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -183,21 +183,21 @@ func (r *rig) set(s org.Settings) {
 	}
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	body   string
 	header http.Header
 }
 
-// send makes a request to the first organization, unless path is a whole one, and
-// holds the answer against the OpenAPI document.
+// send makes a request to the first organization, unless path is a full one, and checks the answer against the OpenAPI
+// document.
 func (r *rig) send(key, method, path, body string, headers ...string) answer {
 	r.t.Helper()
 	return r.sendTo(r.url, key, method, path, body, headers...)
 }
 
-// ofPage finds what the pages of a site ask for.
+// ofPage matches the paths that the pages of a site load.
 var ofPage = regexp.MustCompile(`^/sites/[^/]+/(loader\.js|manifest\.json|try|beacon)`)
 
 func (r *rig) sendTo(url, key, method, path, body string, headers ...string) answer {
@@ -273,7 +273,7 @@ func (r *rig) invite(email string) string {
 	return between(got.body, `{"id":"`, `"`)
 }
 
-// token is that of the link to an invite, passed on by hand.
+// token returns the token of an invite's link.
 func (r *rig) token(inviteID string) string {
 	r.t.Helper()
 	got := r.send(r.key, "POST", "/invites/"+inviteID+"/link", "")
@@ -289,7 +289,7 @@ func between(s, start, end string) string {
 	return found
 }
 
-// fault is the error body of one fault; attr is JSON.
+// faultBody returns the error body of one fault; attr is JSON.
 func faultBody(kind, code, detail, attr string) string {
 	f := `"type":"` + kind + `","code":"` + code + `","detail":` + strconv.Quote(detail) + `,"attr":` + attr
 	return `{` + f + `,"errors":[{` + f + `}]}`

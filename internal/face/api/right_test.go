@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A request without a key that has what is right counts against nobody's address.
+// A request without a key but with a valid token does not count against its address.
 func TestRightIsNotCounted(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
@@ -30,7 +30,7 @@ func TestRightIsNotCounted(t *testing.T) {
 	})
 }
 
-// That a proxy is not trusted is logged once.
+// An untrusted proxy is logged once.
 func TestUntrustedProxyIsTold(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer

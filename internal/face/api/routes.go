@@ -1,5 +1,4 @@
-// Package api is the JSON face of foyer: the operations of the contract and those
-// that foyer adds.
+// Package api is the JSON face of foyer: the operations of the contract, and those that foyer adds.
 package api
 
 import (
@@ -33,21 +32,21 @@ type API struct {
 	Events         event.Service
 	SignIn         signin.Service
 	Addresses      addresschange.Service
-	BaseURL        string         // what links start with, without a trailing slash
-	RateLimit      int            // requests a minute and user; 0: no limit
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	BaseURL        string         // the start of links, without a trailing slash
+	RateLimit      int            // requests per minute and user; 0: no limit
+	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For is trusted
 	InFlight       *inflight.Limit
-	KeepAddresses  bool            // in the activity: where requests come from
-	Stopping       <-chan struct{} // closed when the server is told to stop: what waits ends; nil: never
+	KeepAddresses  bool            // the activity stores the addresses of clients
+	Stopping       <-chan struct{} // closed when the server is told to stop, which ends waiting requests; nil: never
 
 	byUser    *limiter[int64]
 	byAddress *limiter[string] // requests without a valid key
 	streams   *streamCount
 	byPage    *limiter[reporter]
-	untrusted *atomic.Bool // that a proxy is not trusted was logged
+	untrusted *atomic.Bool // an untrusted proxy was logged
 }
 
-// handler answers one route; a returned error is written by wire.WriteError.
+// handler answers one route. The guard answers with the error it returns.
 type handler func(w http.ResponseWriter, r *http.Request, c access.Caller) error
 
 // Route is one operation of the API.
@@ -55,7 +54,7 @@ type Route struct {
 	Method string
 	Path   string // without trailing slash
 	Scope  access.Scope
-	may    func(access.Caller) error // asked before the body is read; nil: no key is needed
+	may    func(access.Caller) error // called before the body is read; nil: no key is needed
 	do     handler
 }
 
@@ -65,7 +64,7 @@ func (r Route) isPublic() bool { return r.may == nil }
 // reads reports whether a route changes nothing.
 func (r Route) reads() bool { return r.Method == http.MethodGet }
 
-// isOnce reports whether a request is carried out once for each Idempotency-Key.
+// isOnce reports whether the route takes an Idempotency-Key.
 func (r Route) isOnce() bool {
 	return !r.isPublic() && (r.Method == http.MethodPost || r.Method == http.MethodPatch)
 }
@@ -204,7 +203,7 @@ func (a *API) eventRoutes() []Route {
 	}
 }
 
-// Handler serves the routes, and what more adds, and answers everything else in JSON.
+// Handler serves the routes and those that more adds. It answers all other requests with an error in JSON.
 func (a *API) Handler(more func(*wire.Mux)) http.Handler {
 	a.untrusted = new(atomic.Bool)
 	a.byUser, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)

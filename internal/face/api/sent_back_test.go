@@ -7,9 +7,8 @@ import (
 	"foyer/internal/domain/access"
 )
 
-// A whole object that is sent back as it was read, even on request that nothing is ignored, is answered
-// as it was, with its ETag, and nothing is done: the plan of a tool that keeps infrastructure as code
-// stays empty. What it deletes again is gone.
+// A whole object that is sent back as read, even with strict handling, gets the same answer and ETag and changes
+// nothing, so the plan of an infrastructure-as-code tool stays empty. A repeated deletion gets a 404.
 func TestSentBackAsItWasRead(t *testing.T) {
 	each(t, func(r *rig) {
 		paths, _ := r.objects()

@@ -8,7 +8,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// sessionFields appends a session as its user sees it who acts with c.
+// sessionFields returns a function that appends a session as the caller sees it.
 func sessionFields(c access.Caller) func([]byte, access.Session) []byte {
 	return func(b []byte, s access.Session) []byte {
 		b = wire.AppendInt(append(b, '{'), "id", s.ID)
@@ -22,7 +22,7 @@ func sessionFields(c access.Caller) func([]byte, access.Session) []byte {
 	}
 }
 
-// sessionTag is the same for all who see the session, be it their current one or not.
+// sessionTag is the same whether or not the session is the caller's current one.
 func sessionTag(s access.Session) wire.Tag { return wire.TagOf(sessionFields(access.Caller{})(nil, s)) }
 
 func (a *API) listSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -44,7 +44,7 @@ func (a *API) deleteSessions(w http.ResponseWriter, r *http.Request, c access.Ca
 	return wire.WriteNothing(w)
 }
 
-// requestSignIn has a link mailed, and answers the same whoever asks.
+// requestSignIn queues a mail with a sign-in link, and gives the same answer for every address.
 func (a *API) requestSignIn(w http.ResponseWriter, r *http.Request, _ access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxSignupBody)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *API) requestSignIn(w http.ResponseWriter, r *http.Request, _ access.Cal
 	if !email.Set {
 		return fault.Field(fault.Required, "email", "Must be given: the address of the user who wants to sign in.")
 	}
-	if err := a.LimitPeer(w, r); err != nil { // anybody may ask, for any address: nothing makes it right
+	if err := a.LimitPeer(w, r); err != nil { // anyone may ask, for any address: each request counts
 		return err
 	}
 	if err := a.SignIn.Ask(r.Context(), email.Value, a.ClientNetwork(r)); err != nil {

@@ -9,7 +9,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// showInvite answers what the holder of an invite's link may know.
+// showInvite answers with the part of an invite that the holder of its link may know.
 func (a *API) showInvite(w http.ResponseWriter, r *http.Request, _ access.Caller) error {
 	o, err := a.Invites.Open(r.Context(), r.PathValue("token"))
 	if err != nil {
@@ -18,7 +18,7 @@ func (a *API) showInvite(w http.ResponseWriter, r *http.Request, _ access.Caller
 	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return append(appendOpened(append(b, '{'), o), '}') })
 }
 
-// appendOpened appends what the person invited may know of an invite.
+// appendOpened appends the part of an invite that the person invited may know.
 func appendOpened(b []byte, o invite.Opened) []byte {
 	b = wire.AppendField(b, "target_email", o.TargetEmail)
 	b = wire.AppendField(b, "first_name", o.FirstName)

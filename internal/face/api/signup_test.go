@@ -87,7 +87,7 @@ func TestResendOverHTTP(t *testing.T) {
 	})
 }
 
-// A log is read by many, and a token opens a door.
+// Many people read a log, and a token grants access.
 func TestTokensAreNotLogged(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
@@ -109,7 +109,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 	})
 }
 
-// Neither is a key that somebody has pasted into a path.
+// A key that somebody pasted into a path is not logged.
 func TestKeysAreNotLogged(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
@@ -123,7 +123,7 @@ func TestKeysAreNotLogged(t *testing.T) {
 	})
 }
 
-// Who needs no key gets no megabyte of memory.
+// Requests without a key may not send bodies of a megabyte.
 func TestSignupTakesSmallBodies(t *testing.T) {
 	each(t, func(r *rig) {
 		path := "/api/signup/" + strings.Repeat("A", 64)
@@ -148,7 +148,7 @@ func TestPeersAreLimited(t *testing.T) {
 	})
 }
 
-// Whoever asks for links to sign in with is counted, though each answer is the same.
+// Requests for sign-in links are counted, though each answer is the same.
 func TestSignInIsCounted(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
@@ -195,7 +195,7 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// What somebody is in one organization neither counts nor changes in another.
+// A user's level in one organization neither counts nor changes in another.
 func TestMemberOfTwoOrganizations(t *testing.T) {
 	each(t, func(r *rig) {
 		eve, bob := r.join(r.other, "eve@x.example", access.Owner), r.join(r.other, "bob@x.example", access.Member)
@@ -286,10 +286,10 @@ func TestOwnKeys(t *testing.T) {
 	})
 }
 
-// Who asks for a link gets one answer, for whatever address.
+// A request for a link gets the same answer for every address.
 func TestSignInAnswers(t *testing.T) {
 	each(t, func(r *rig) {
-		for range 7 { // over the limit too
+		for range 7 { // even over the limit
 			for _, email := range []string{"owner@acme.example", "nobody@acme.example"} {
 				r.compare(email, r.send("", "POST", "/api/signin", `{"email":"`+email+`"}`), http.StatusAccepted, "{}")
 			}

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// AppendSite appends a site, with the element for its pages.
+// AppendSite returns a function that appends a site with the element for its pages.
 func AppendSite(sites site.Service) func([]byte, site.Site) []byte {
 	return func(b []byte, s site.Site) []byte {
 		b = wire.AppendInt(append(b, '{'), "id", s.ID)
@@ -76,7 +76,7 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return a.writeSite(w, http.StatusOK, s)
 }
 
-// appendRevision appends what the manifest of a site said for a while.
+// appendRevision appends a revision of a site.
 func appendRevision(b []byte, v site.Revision) []byte {
 	b = wire.AppendInt(append(b, '{'), "revision", v.Number)
 	b = wire.AppendJSON(b, "apps", v.Apps)
@@ -123,7 +123,7 @@ func appendAppHealth(b []byte, h site.AppHealth) []byte {
 	return append(appendHealthFields(b, h.Health), '}')
 }
 
-// healthFilter reads which health is asked for. A site that is none is not found.
+// healthFilter reads the site and time of the requested health.
 func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 	q := r.URL.Query()
 	if q.Has("site") {
@@ -135,7 +135,7 @@ func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 	return of, since, err
 }
 
-// appendHealth appends how an app fares.
+// appendHealth appends the health of an app.
 func appendHealth(b []byte, h site.Health) []byte {
 	return append(appendHealthFields(append(b, '{'), h), '}')
 }

@@ -42,7 +42,7 @@ func (r *rig) built(schema string) string {
 	return id
 }
 
-// gone is where the bundle of an app is that is disabled.
+// gone returns the path of a disabled app's bundle.
 func (r *rig) gone() string {
 	r.t.Helper()
 	id := r.built("null")
@@ -98,7 +98,7 @@ func TestSitesAPI(t *testing.T) {
 	})
 }
 
-// A reason of switching off is in the activity, and in no answer. What is made cannot have one.
+// The reason for disabling is in the activity and in no answer. A new site or placement cannot have one.
 func TestReasonsOfSwitchingOff(t *testing.T) {
 	each(t, func(r *rig) {
 		app := r.built("null")
@@ -193,7 +193,7 @@ func TestManifestAPI(t *testing.T) {
 		if got := r.send("", "GET", at, "", "If-None-Match", tag+`"`); got.status != 200 || !strings.Contains(got.body, `"revision":2,`) {
 			r.t.Errorf("changed: %d %s", got.status, got.body)
 		}
-		for range 700 { // of visitors who share an address: more than requests without a key may be
+		for range 700 { // from visitors who share an address: more than the limit without a key
 			r.wantStatus("", "GET", sites+strings.Repeat("A", 26)+"/manifest.json", "", 404)
 		}
 		for _, none := range []string{sites + "x/manifest.json", sites + strings.Repeat("A", 26) + "/manifest.json", at + "/", at + "?preview=x", sites + token + "/try"} {
@@ -276,7 +276,7 @@ func TestBeaconAPI(t *testing.T) {
 		}
 		h := r.send(r.key, "GET", apps+app+"/health?site="+id, "")
 		loads := between(h.body, `"loads":`, ",")
-		if h.status != 200 || loads < "600" || loads > "650" || len(loads) != 3 { // a few come back while they are sent
+		if h.status != 200 || loads < "600" || loads > "650" || len(loads) != 3 { // the limit recovers a little meanwhile
 			r.t.Errorf("%d %s", h.status, h.body)
 		}
 		one, _ := strings.CutPrefix(h.body, "{")
@@ -297,5 +297,5 @@ func TestBeaconAPI(t *testing.T) {
 	})
 }
 
-// beaconLimit is how many reports a minute count of an address, on one site.
+// beaconLimit is how many reports per minute count from one address on one site.
 const beaconLimit = 600

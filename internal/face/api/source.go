@@ -35,13 +35,12 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 	return a.writeSource(w, s)
 }
 
-// readEdits reads the members of source, and those of the body whose name has a
-// dot.
+// readEdits reads the members of source, and the body's members whose name has a dot.
 func readEdits(o wire.Object) []plugin.Edit {
 	const field = "source"
 	source := o.Object(field)
 	edits := make([]plugin.Edit, 0, len(source.Value))
-	if source.Fault != nil { // told with the others
+	if source.Fault != nil { // reported with the other faults
 		edits = append(edits, plugin.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: source.Fault}})
 	}
 	for _, m := range source.Value {
@@ -73,7 +72,7 @@ func (a *API) appendSource(b []byte, s plugin.Sources) []byte {
 	return append(appendOff(b, "disabled", s.Disabled), '}')
 }
 
-// appendContent writes a file's text or, if it is none, its bytes.
+// appendContent appends a file's text or, if it is not text, its bytes.
 func appendContent(b []byte, content string) []byte {
 	if utf8.ValidString(content) && !strings.Contains(content, "\x00") {
 		return wire.AppendString(b, content)

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/face/openapi/openapitest"
 )
 
-// attrs lists which fields an answer blames.
+// attrs lists the fields that an answer's faults name.
 func attrs(tb testing.TB, got answer) (names []string) {
 	tb.Helper()
 	var body struct {
@@ -36,7 +36,7 @@ func TestStrict(t *testing.T) {
 		read := r.send(r.key, "GET", app, "").body
 		for _, c := range []struct {
 			method, path, body string
-			attrs              []string // nil: it is taken
+			attrs              []string // nil: accepted
 		}{
 			{"GET", apps + "?limit=1&offset=0", ``, nil},
 			{"GET", apps + "?limit=1&nome=x&target_email=y", ``, []string{"nome", "target_email"}},
@@ -53,7 +53,7 @@ func TestStrict(t *testing.T) {
 			{"PATCH", app, `{"config_schema":[{"key":"a","whatever":1}],"metrics":{"a":{"b":1}}}`, nil},
 			{"POST", app + "/upgrade?dry_run=true", `{"tag":"2"}`, nil},
 			{"POST", invites + "bulk", `[{"target_email":"a@x.example"},{"email":"b@x.example"}]`, []string{"1.email"}},
-			{"PATCH", "/webhooks/" + r.webhook(`"app.*"`), `{"secret":"whsec_"}`, nil}, // as it was answered when it was made
+			{"PATCH", "/webhooks/" + r.webhook(`"app.*"`), `{"secret":"whsec_"}`, nil}, // the answer that created it has it
 			{"DELETE", app + "?froce=1", ``, []string{"froce"}},
 		} {
 			got := r.send(r.key, c.method, c.path, c.body, "Prefer", "respond-async, handling=strict")
@@ -76,7 +76,7 @@ func TestStrict(t *testing.T) {
 	})
 }
 
-// With requests made of names that no operation knows, each one is named.
+// The faults name each of several names that no operation knows.
 func TestStrictNamesEachName(t *testing.T) {
 	all := openapitest.Operations(t, api.OpenAPI())
 	each(t, func(r *rig) {
@@ -96,7 +96,7 @@ func TestStrictNamesEachName(t *testing.T) {
 			}
 			body := ""
 			switch o.Method {
-			case "DELETE": // some clients send a body with each
+			case "DELETE": // some clients send a body with every request
 				body = `{}`
 			case "POST", "PATCH":
 				names = append(names, fmt.Sprintf("y%d", random.Uint32()))
@@ -109,7 +109,7 @@ func TestStrictNamesEachName(t *testing.T) {
 	})
 }
 
-// The url of the next page has what the list knows, and nothing else.
+// The url of the next page has only parameters that the list knows.
 func TestNextLeavesOutWhatIsUnknown(t *testing.T) {
 	each(t, func(r *rig) {
 		r.invite("a@x.example")

@@ -18,13 +18,13 @@ var tryText string
 var tryPage = template.Must(template.New("try").Parse(tryText))
 
 //go:embed no_try.html
-var noTryPage []byte // for browsers whose link is over, or was never one
+var noTryPage []byte // for browsers with an expired or invalid link
 
-// maxShownName is how much of a site's name is shown, in characters.
+// maxShownName is how many characters of a site's name are shown.
 const maxShownName = 100
 
-// serveTry answers with a plain page that has the site's element. Its apps are in a sandbox: they
-// never have the origin of the console.
+// serveTry answers with a plain page that contains the site's element. Its apps run in a browser sandbox and never have
+// the origin of the console.
 func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 	s, err := a.Sites.Try(r.Context(), r.PathValue("token"), r.URL.Query().Get("t"))
 	if fault.Is(err, fault.NotFound) && strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -49,7 +49,7 @@ func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeTry answers with a page that the console alone may frame.
+// writeTry answers with a page that only the console may frame.
 func writeTry(w http.ResponseWriter, status int, policy string, page []byte) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -60,5 +60,5 @@ func writeTry(w http.ResponseWriter, status int, policy string, page []byte) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex")
 	w.WriteHeader(status)
-	_, _ = w.Write(page) // fails if the client has gone
+	_, _ = w.Write(page) // fails if the client disconnected
 }

@@ -7,8 +7,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// While the database is away, clients are told that nothing has happened, and when to ask
-// again; once it is back they are served as before.
+// While the database is unreachable, clients learn that nothing was changed and when to retry. Once it is back they are
+// served as before.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 1)
@@ -31,7 +31,7 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// away is what a client gets while the database is away.
+// away returns the answer to a client while the database is unreachable.
 func away(tb testing.TB) answer {
 	tb.Helper()
 	u, hosts := dbtest.Relayed(tb, 1)

@@ -88,7 +88,7 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Call
 	return wire.WritePage(w, r, a.BaseURL, p, found, appendVersion)
 }
 
-// appendVersion appends a version of an app; the command line shows the same.
+// appendVersion appends a version of an app.
 func appendVersion(b []byte, v plugin.Version) []byte {
 	b = wire.AppendInt(append(b, '{'), "version", v.Number)
 	b = wire.AppendField(b, "tag", v.Tag)

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/sandbox"
 )
 
-// What an app is made of, its versions and their differences, held against the document.
+// TestVersions checks an app's source, its versions and their differences against the document.
 func TestVersions(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
@@ -77,7 +77,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// The versions of two apps have the same numbers, and nothing else in common.
+// The versions of two apps have the same numbers but nothing else in common.
 func TestVersionsOfTwoApps(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, name := range []string{"a", "b"} {

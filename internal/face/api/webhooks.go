@@ -8,7 +8,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// AppendWebhook appends a webhook; its secret alone where it has just been made.
+// AppendWebhook appends a webhook. It includes the secret only when that is new.
 func AppendWebhook(b []byte, h event.Webhook) []byte {
 	b = wire.AppendInt(append(b, '{'), "id", h.ID)
 	b = wire.AppendField(b, "url", h.URL)
@@ -27,7 +27,7 @@ func AppendWebhook(b []byte, h event.Webhook) []byte {
 	return append(wire.AppendTime(b, "updated_at", h.UpdatedAt), '}')
 }
 
-// appendDelivery appends how an event came to a webhook.
+// appendDelivery appends a delivery of an event to a webhook.
 func appendDelivery(b []byte, d event.Delivery) []byte {
 	b = wire.AppendInt(append(b, '{'), "id", d.ID)
 	b = wire.AppendField(b, "event_id", d.EventID)
