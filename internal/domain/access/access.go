@@ -93,7 +93,7 @@ func (s Scope) Choices() []string {
 	return names
 }
 
-// scopeNames lists what there is to choose from.
+// scopeNames lists all scopes, for errors.
 func scopeNames() string { return strings.Join(All.Choices(), ", ") }
 
 func (s Scope) String() string { return strings.Join(s.Names(), " ") }
@@ -154,7 +154,7 @@ func ParseAppAccess(n int) (AppAccess, error) {
 	return 0, fault.Field(fault.InvalidChoice, "access_level", "Must be 0 (none), 3 (read), 6 (install) or 9 (root).")
 }
 
-// Organization is what permissions depend on in the organization a caller acts in.
+// Organization holds what a caller's permissions depend on in the organization they act in.
 type Organization struct {
 	ID                   string
 	Name                 string
@@ -175,13 +175,13 @@ type Caller struct {
 	Level        Level
 	Organization Organization
 	RequestID    string // of the request that is being answered; "" elsewhere
-	Address      string // where it comes from, if the activity keeps that
+	Address      string // that the request comes from, if the activity keeps addresses
 
 	keys    *Keys // that admitted the caller; nil: they were not admitted from memory
-	version int64 // of what was in memory then
+	version int64 // of keys when they admitted the caller
 }
 
-// Did returns an entry of the activity as one of what the caller did.
+// Did returns an entry as one about what the caller did.
 func (c Caller) Did(e activity.Entry) activity.Entry {
 	e.User.ID, e.KeyID, e.SessionID, e.RequestID, e.Address = c.UserID, c.KeyID, c.SessionID, c.RequestID, c.Address
 	return e

@@ -28,7 +28,7 @@ func TestKeyFormat(t *testing.T) {
 	}
 }
 
-// swapLast exchanges two neighbouring characters, as people do who type.
+// swapLast swaps two neighbouring characters, a common typing error.
 func swapLast(key string) string {
 	for i := len(key) - 2; i > 4; i-- {
 		if key[i] != key[i+1] {
@@ -38,7 +38,7 @@ func swapLast(key string) string {
 	return ""
 }
 
-// Whatever takes the place of one character, the key is no longer one.
+// A key is no longer valid once one of its characters is replaced.
 func FuzzWellFormed(f *testing.F) {
 	f.Add(uint(0), "F")
 	f.Add(uint(4), "")

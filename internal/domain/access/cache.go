@@ -17,44 +17,42 @@ import (
 )
 
 const (
-	// recheckAfter is how old what is in memory may be before one request asks the
-	// database whether it still holds.
+	// recheckAfter is the age at which one request asks the database whether the keys in memory are still valid.
 	recheckAfter = time.Second
-	// maxAge is how old it may be for the other requests meanwhile, and so how long a
-	// key that was revoked on another server may still be admitted.
+	// maxAge is the age up to which the other requests use them meanwhile, and so how long this server may still admit
+	// a key that another server has revoked.
 	maxAge = 2 * time.Second
-	// maxAsk is how long the question may take, since all may have to wait for it: a
-	// dead connection must not hold them up when others would do.
+	// maxAsk is how long that query may take, since all requests may have to wait for it: a dead connection must not
+	// hold them up when others work.
 	maxAsk = 5 * time.Second
 	// maxCached bounds the memory that keys take, at about 700 bytes each.
 	maxCached = 40_000
 )
 
-// Keys knows whom API keys and sessions belong to. It keeps what it has looked up in memory for
-// as long as access_version does not change.
+// Keys knows whom API keys and sessions belong to. It caches what it has looked up until access_version changes.
 type Keys struct {
 	DB            *db.DB
-	KeepAddresses bool // in the activity: where people sign in from
+	KeepAddresses bool // store in the activity where people sign in from
 
 	cache cached
 	renew time.Duration // how often leases of requests are renewed; 0: renewEvery
 }
 
-// NewKeys returns what knows the keys in d.
+// NewKeys returns the Keys of the database d.
 func NewKeys(d *db.DB) *Keys {
 	return &Keys{DB: d, cache: cached{known: cache.Cache[credential, *Identity]{Max: maxCached}}}
 }
 
-// Now is the time that keys are checked by.
+// Now returns the time by which keys are checked.
 func (k *Keys) Now() time.Time { return k.DB.Now() }
 
-// credential is what somebody shows who acts for a user.
+// credential identifies a key, or the token of a session, by its hash.
 type credential struct {
 	hash    hash
 	session bool // of a session, not of a key
 }
 
-// refusal is the answer to a credential that does not hold.
+// refusal returns the error for a credential that is not valid.
 func (c credential) refusal() error {
 	if c.session {
 		return errNoSession
@@ -62,7 +60,7 @@ func (c credential) refusal() error {
 	return errBadKey
 }
 
-// Identity is whom a key or session belongs to, and the organizations it opens.
+// Identity is the user that a key or session belongs to, and the organizations it opens.
 type Identity struct {
 	KeyID      int64 // of a session: the key it began with; 0: none
 	SessionID  int64 // 0: no session
@@ -80,7 +78,7 @@ type Identity struct {
 	usedAt     atomic.Int64 // microseconds since 1970, of the session
 }
 
-// over reports whether an identity has ended by its age.
+// over reports whether an identity is too old. A session that was last used in the future is, too.
 func (id *Identity) over(now time.Time) bool {
 	if id.SessionID != 0 {
 		used := time.UnixMicro(id.usedAt.Load())
@@ -89,7 +87,7 @@ func (id *Identity) over(now time.Time) bool {
 	return !id.expiresAt.IsZero() && !now.Before(id.expiresAt)
 }
 
-// Identify returns whose key it is; whatever is wrong with it, the answer is the same.
+// Identify returns the identity that a key belongs to. The error is the same for every invalid key.
 func (k *Keys) Identify(ctx context.Context, key string) (*Identity, error) {
 	if !WellFormed(key) {
 		return nil, errBadKey
@@ -116,7 +114,7 @@ func (k *Keys) identify(ctx context.Context, c credential) (*Identity, error) {
 	return id, nil
 }
 
-// Find finds a key, even if it has expired; the zero Key: there is none.
+// Find returns a key, even an expired one, or the zero Key if there is none.
 func (k *Keys) Find(ctx context.Context, key string) (Key, error) {
 	if !WellFormed(key) {
 		return Key{}, nil
@@ -130,11 +128,11 @@ func (k *Keys) Find(ctx context.Context, key string) (Key, error) {
 
 var errBadKey = fault.New(fault.AuthenticationFailed, "The API key is not valid: it may be mistyped, expired or revoked.")
 
-// Current is given in place of an organization's id: it stands for the key's, or
-// the one its user joined first.
+// Current stands in place of an organization's id: for the organization that the key is bound to, or else the one its
+// user joined first.
 const Current = "@current"
 
-// Enter returns the caller that the identity is inside an organization.
+// Enter returns the identity as a caller inside an organization.
 func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (Caller, error) {
 	if c, ok := k.enter(id, organizationID); ok {
 		return c, nil
@@ -149,10 +147,10 @@ func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (
 	return Caller{}, ErrNotFound
 }
 
-// ErrNotFound is the one answer for all that does not exist or is not the caller's.
+// ErrNotFound is the answer for everything that does not exist or is not the caller's.
 var ErrNotFound = fault.New(fault.NotFound, "Not found.")
 
-// OrNotFound is an error of the database, ErrNotFound if there was no row.
+// OrNotFound returns err, or ErrNotFound if the database found no row.
 func OrNotFound(err error) error {
 	if errors.Is(err, db.ErrNoRow) {
 		return ErrNotFound
@@ -173,10 +171,10 @@ func (k *Keys) enter(id *Identity, organizationID string) (Caller, bool) {
 	return Caller{}, false
 }
 
-// Person is what a user is called.
+// Person is a user's name and address.
 type Person struct{ FirstName, LastName, Email string }
 
-// Callers are those that the identity is inside the organizations that it opens, in the order of joining.
+// Callers returns the identity as a caller inside each organization that it opens, in the order of joining.
 func (id *Identity) Callers() []Caller {
 	all := make([]Caller, len(id.grants))
 	for i := range id.grants {
@@ -191,7 +189,7 @@ func (id *Identity) inside(g *grant) Caller {
 	return c
 }
 
-// Caller returns the caller that the identity is outside of organizations.
+// Caller returns the identity as a caller outside of organizations.
 func (id *Identity) Caller() Caller {
 	return Caller{UserID: id.UserID, KeyID: id.KeyID, SessionID: id.SessionID, Scope: id.Scope, BoundTo: id.boundTo, keyExpires: id.expiresAt}
 }
@@ -238,18 +236,18 @@ func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) erro
 	return err
 }
 
-// Version changes with each change to keys, memberships, organizations or users that
-// this server has heard of. What is read after asking for it holds until it changes.
+// Version changes with each change to keys, memberships, organizations or users that this server knows of. What is read
+// after a call of Version is valid until the version changes.
 func (k *Keys) Version() int64 { return k.cache.version.Load() }
 
-// holds reports whether what was in memory at a version is what the database says, but for what another server
-// has changed in the last maxAge.
+// holds reports whether what was in memory at a version is still what the database says, except for changes that
+// another server made in the last maxAge.
 func (k *Keys) holds(version int64, now time.Time) bool {
 	age := now.Sub(time.UnixMicro(k.cache.checkedAt.Load()))
 	return k.cache.changing.Load() == 0 && k.Version() == version && age > -maxAge && age < maxAge
 }
 
-// verify makes sure that what is in memory is at most maxAge behind the database.
+// verify returns once what is in memory is at most maxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	for {
@@ -261,11 +259,11 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 		if _, err := c.flight.Do(ctx, "", recheck); err != nil {
 			return err
 		}
-		// Another request may have begun this question long ago.
+		// Another request may have begun this query long ago.
 	}
 }
 
-// recheck asks the database whether what is in memory still holds.
+// recheck asks the database whether what is in memory is still valid.
 func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	c.asking.Store(true)
@@ -285,7 +283,7 @@ func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 }
 
 type cached struct {
-	flight    flight.Group[struct{}] // of recheck, shared by all who must wait for it
+	flight    flight.Group[struct{}] // of recheck, shared by all requests that wait for it
 	asking    atomic.Bool            // a recheck is under way
 	checkedAt atomic.Int64
 	stored    int64 // access_version as it was last read; guarded by flight
@@ -315,8 +313,8 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 	c.keyUses.Note(lastuse.Used{ID: id.KeyID}, now.Truncate(time.Hour))
 }
 
-// noteActive remembers, to the hour, that a member has used a grant, and with which key. What operators do as a
-// member is not theirs.
+// noteActive remembers, to the hour, that a member has used a grant, and with which key. An operator who acts as a
+// member leaves no note.
 func (c *cached) noteActive(id *Identity, i int, now time.Time) {
 	if id.activeHour == nil {
 		return

@@ -13,8 +13,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Whoever needs the database to know whether a key still holds waits no longer than
-// they want to, and for others no longer than for the database.
+// A request that waits for a recheck waits no longer than its context allows, and no longer than maxAsk for the query
+// of another request.
 func TestIdentifyWhileTheDatabaseHangs(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -47,7 +47,7 @@ func TestIdentifyWhileTheDatabaseHangs(t *testing.T) {
 	})
 }
 
-// What others have asked long ago is asked again.
+// A recheck that is too old, by a clock that may have stepped, is repeated.
 func TestIdentifyAfterALongAnswer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -68,7 +68,7 @@ func TestIdentifyAfterALongAnswer(t *testing.T) {
 	})
 }
 
-// What is in memory is good for two seconds while somebody asks the database, and no longer.
+// While a request asks the database, what is in memory may be used for two seconds and no longer.
 func TestMemoryIsAskedAfterTwoSeconds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -102,7 +102,7 @@ func TestRecheckKeepsMemory(t *testing.T) {
 	})
 }
 
-// Who is refused has changed nothing that is in memory.
+// A change that is refused invalidates nothing in memory.
 func TestRefusedChangeKeepsMemory(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -10,8 +10,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A right that was lost since a caller was admitted is missed where they store something: at once by the server that
-// took it, in the very transaction, and by others within 2 seconds.
+// A caller who has lost a right since they were admitted cannot store anything by it: the server that took the right
+// refuses them at once, even in the same transaction, and others do so within 2 seconds.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -81,7 +81,7 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
-// A key that has expired is missed, too, and so is a session that began with it.
+// An expired key is refused, too, and so is a session that began with it.
 func TestConfirmSelf(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -8,7 +8,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser removes stored answers that are a person's, and of those that show them all but that the request was carried out.
+// EraseUser removes a person's stored answers. Of other users' answers that show the person, it keeps only that the
+// request was carried out.
 func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	if err := db.Exec(ctx, tx, `DELETE FROM idempotency WHERE user_id = $1`, p.UserID); err != nil {
 		return err
@@ -21,7 +22,8 @@ func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) erro
 	return nil
 }
 
-// eraseAnswers empties the stored answers that have a text: their requests are not carried out a second time.
+// eraseAnswers empties the stored answers that contain a text. Their rows stay, so that no request is carried out
+// again.
 func eraseAnswers(ctx context.Context, tx *db.Tx, text string) error {
 	columns := func(k *Claim) []any {
 		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name}

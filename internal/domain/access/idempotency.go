@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// keepAnswers is how long the answer to a request can be had again.
+	// keepAnswers is how long a client can get the answer to a request again.
 	keepAnswers = 24 * time.Hour
-	// answerLease is how long a server counts as being at work on a request, unless it renews that.
-	// Whoever loses it may be overtaken, and then stores nothing.
+	// answerLease is how long a server's claim on a request lasts unless it is renewed. A server that loses it may be
+	// overtaken, and then stores nothing.
 	answerLease = 30 * time.Second
-	// renewEvery is how often the lease of a request that lasts is renewed.
+	// renewEvery is how often the lease of a long request is renewed.
 	renewEvery = answerLease / 3
-	// maxAhead is how far a lease may end in the future: further, the clock has stepped back since.
-	// Servers' clocks may differ by some seconds.
+	// maxAhead is how far in the future a lease may end. If it is further, the clock has stepped back since. Servers'
+	// clocks may differ by some seconds.
 	maxAhead = 2 * answerLease
 )
 
-// Answer is what was answered to a request that was carried out.
+// Answer is the answer to a request that was carried out.
 type Answer struct {
 	Status int
 	ETag   string
-	Body   string // "": it was too large, see Item, or showed a secret or somebody who is erased
+	Body   string // "": it was too large, see Item, or showed a secret or an erased person
 	Item   string // the id of the object that was answered; "": it has none
 }
 
-// Claim is the right to carry out a request that has an Idempotency-Key: only one has it at a time.
+// Claim is the right to carry out a request that has an Idempotency-Key: only one attempt has it at a time.
 type Claim struct {
 	keys    *Keys
 	caller  Caller
 	name    string // hash of the Idempotency-Key
-	attempt int64  // a random number: whoever is overtaken finds another, whatever has become of the row meanwhile
+	attempt int64  // a random number: an overtaken attempt finds another one, even if its row was deleted and inserted again
 	answer  func(object any) Answer
 }
 
@@ -50,8 +50,8 @@ func inProgress(retryAfter time.Duration) error {
 	return fault.Later(fault.IdempotencyInProgress, retryAfter, "The request with this Idempotency-Key is still under way.")
 }
 
-// Claim returns the right to carry out a request and, if it was carried out already, the answer.
-// answer is how an object is answered, for KeepAnswer.
+// Claim returns the right to carry out a request and, if it was carried out already, the answer. KeepAnswer calls
+// answer for the answer that shows an object.
 func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, answer func(object any) Answer) (*Claim, *Answer, error) {
 	claim := &Claim{keys: k, caller: c, name: digest.SHA256(name), attempt: rand.Int64(), answer: answer}
 	var kept *Answer
@@ -89,7 +89,7 @@ func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, an
 
 // Renew renews the lease again and again, until the function that it returns is called.
 func (c *Claim) Renew(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the client may go
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the client may disconnect
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
 		tick := time.NewTicker(cmp.Or(c.keys.renew, renewEvery))
@@ -97,7 +97,7 @@ func (c *Claim) Renew(ctx context.Context) (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				_ = c.renew(ctx) // the next time may go better; whoever has lost the lease stores nothing
+				_ = c.renew(ctx) // the next one may succeed; without the lease, nothing is stored
 			case <-ctx.Done():
 				return
 			}
@@ -121,8 +121,8 @@ func (c *Claim) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, claimed{}, c)
 }
 
-// KeepAnswer keeps the answer of which object is made, in the transaction that has made or
-// changed it. It does so only for requests with an Idempotency-Key; the last one counts.
+// KeepAnswer stores the answer that shows an object, in the transaction that has made or changed the object. It does so
+// only for requests with an Idempotency-Key; the last call counts.
 func KeepAnswer[T any](ctx context.Context, tx *db.Tx, object T) error {
 	c, ok := ctx.Value(claimed{}).(*Claim)
 	if !ok {
@@ -149,7 +149,7 @@ func (c *Claim) Done(ctx context.Context, a Answer) error {
 	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return finishRequest(ctx, tx, c, a, now) })
 }
 
-// GiveUp lets the request be carried out anew, unless it was carried out.
+// GiveUp lets the request be carried out again, unless it was carried out.
 func (c *Claim) GiveUp(ctx context.Context) error {
 	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return deleteRequest(ctx, tx, c) })
 }

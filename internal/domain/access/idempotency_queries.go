@@ -7,7 +7,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// request is one that was sent with an Idempotency-Key.
+// request is a stored request, which was sent with an Idempotency-Key.
 type request struct {
 	Answer
 

@@ -11,8 +11,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A request that takes longer than its lease keeps it: its twin is told to wait. Once nobody renews
-// the lease, it is over.
+// A request that takes longer than its lease keeps it, and the same request sent again is told to wait. A lease that is
+// not renewed ends.
 func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -47,7 +47,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// The lease of a server that died is over when the clock steps back; what was answered stays so.
+// The lease of a server that died ends when the clock steps back; a stored answer stays.
 func TestLeaseWhenTheClockStepsBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -78,7 +78,7 @@ func TestLeaseWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
-// Who was overtaken stores nothing, though the request that overtook was given up, and sent once more.
+// A request that was overtaken stores nothing, even if the one that overtook it was given up and sent again.
 func TestLeaseIsOvertakenTwice(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -111,7 +111,7 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 	})
 }
 
-// However many answers are too old, no transaction that removes them is long.
+// Answers that are too old are removed in short transactions, however many there are.
 func TestTidyAnswers(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -141,7 +141,7 @@ func TestTidyAnswers(t *testing.T) {
 	})
 }
 
-// An answer can be had again for a day.
+// A client can get an answer again for a day.
 func TestAnswersAreKeptForADay(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -166,7 +166,8 @@ func TestAnswersAreKeptForADay(t *testing.T) {
 	})
 }
 
-// A stored answer that shows an address in capitals is found in any locale: in a Turkish one, I is no capital of i.
+// A stored answer that shows an address in capitals is found in any locale, also in a Turkish one, where I is not the
+// capital of i.
 func TestEraseAnswersInTurkish(t *testing.T) {
 	t.Parallel()
 	d := dbtest.InTurkish(t, "idempotency", "body")

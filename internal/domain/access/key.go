@@ -34,7 +34,7 @@ func NewKey() string {
 	return KeyPrefix + string(digits) + string(sum[:])
 }
 
-// WellFormed reports whether key can be one at all.
+// WellFormed reports whether key has the form of a key and the right checksum.
 func WellFormed(key string) bool {
 	rest, ok := strings.CutPrefix(key, KeyPrefix)
 	if !ok || len(rest) != keyRandom+keyChecksum {
@@ -59,11 +59,11 @@ func checksum(random string) (digits [keyChecksum]byte) {
 	return digits
 }
 
-// prefixSize is how much of a key is kept as text, for its user to know it by: 8 of its 37
+// prefixSize is how much of a key is stored as text, so that its user can recognize it: KeyPrefix and 8 of its 37
 // random characters.
 const prefixSize = 12
 
-// Prefix is what a key is known by where the key itself must not be, such as in a log.
+// Prefix returns the part of a key that may be shown where the key itself may not, such as in a log.
 func Prefix(key string) string { return key[:min(prefixSize, len(key))] }
 
 // hash is what is stored of a key, or of the token of a session.

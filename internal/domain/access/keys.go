@@ -20,14 +20,14 @@ type Key struct {
 	UserEmail      string
 	Name           string // by which its user knows it
 	Prefix         string // the first characters of the key; "": made before these were kept
-	OrganizationID string // bound to this one; "": to all of the user's
+	OrganizationID string // the one that it opens; "": all of the user's
 	Scope          Scope
 	CreatedAt      time.Time
 	ExpiresAt      time.Time // zero: never
 	LastUsedAt     time.Time // to the hour; zero: not yet
 }
 
-// Draft says what a new key shall be.
+// Draft describes a new key.
 type Draft struct {
 	UserID         int64
 	OrganizationID string
@@ -74,7 +74,7 @@ func (k *Keys) insert(ctx context.Context, tx *db.Tx, by Caller, key Key, secret
 	return key, k.record(ctx, tx, by, key, activity.Created, changes)
 }
 
-// nextName is "key N", with one more than the greatest N that a key of the user has.
+// nextName returns "key N", where N is one more than the greatest in the names of the user's keys.
 func nextName(ctx context.Context, tx *db.Tx, userID int64) (string, error) {
 	names, err := keyNames(ctx, tx, userID)
 	last := int64(0)
@@ -108,8 +108,8 @@ func (k *Keys) record(ctx context.Context, tx *db.Tx, by Caller, key Key, verb a
 	}))
 }
 
-// Record writes an entry in each organization that a key opens, or would open: of its user,
-// and of that one alone that it is bound to.
+// Record writes an entry in each organization that a key opens, or would open: all of its user's, or only the one that
+// it is bound to.
 func (k *Keys) Record(ctx context.Context, tx *db.Tx, key Key, e activity.Entry) error {
 	opens, err := opened(ctx, tx, key)
 	if err != nil {
@@ -150,8 +150,8 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 	})
 }
 
-// FlushUse writes down when keys and sessions were used, and members active, last. Requests only note it, so that
-// reading costs no write.
+// FlushUse stores when keys and sessions were last used and members last active. Requests only note that in memory, so
+// that a read costs no write.
 func (k *Keys) FlushUse(ctx context.Context) error {
 	return errors.Join(k.cache.keyUses.Flush(ctx, k.DB, markKeyUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed),
 		k.cache.memberUses.Flush(ctx, k.DB, markMemberActive), k.cache.keyOrganizationUses.Flush(ctx, k.DB, markKeyUsedIn))
@@ -160,8 +160,8 @@ func (k *Keys) FlushUse(ctx context.Context) error {
 // keepExpired is how long expired keys stay listed, unless their user makes another.
 const keepExpired = 30 * 24 * time.Hour
 
-// Tidy removes keys that expired more than 30 days ago, answers that are kept no longer, and sessions that are over. What is in
-// memory of them may stay: it is refused for its age.
+// Tidy removes keys that expired more than 30 days ago, answers older than keepAnswers, and sessions that are over.
+// Those that stay in memory are refused for their age.
 func (k *Keys) Tidy(ctx context.Context) error {
 	now := k.DB.Now()
 	return errors.Join(

@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// withKeys makes a user and their keys, each of which lives so long; 0: for ever.
+// withKeys makes a user with a key for each lifetime in live; 0: forever.
 func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids []int64) {
 	t.Helper()
 	err := k.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
@@ -55,7 +55,7 @@ func join(t *testing.T, k *Keys, userID int64) {
 	}
 }
 
-// A key without a name gets one that no other key of its user has, whichever of them are gone.
+// A key without a name gets one that no other key of its user has, even after some were removed.
 func TestNextName(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -76,7 +76,7 @@ func TestNextName(t *testing.T) {
 	})
 }
 
-// Making a key and noting the use of several take their locks in one order.
+// Making a key and noting the use of several take their locks in the same order.
 func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -111,7 +111,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	})
 }
 
-// Noting the use of a key waits for whoever revokes it, and does not fail for that: it is no fault that somebody should see.
+// Noting the use of a key waits while the key is revoked, and does not fail because of that.
 func TestUseIsNotedWhileRevoked(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -143,7 +143,8 @@ func TestUseIsNotedWhileRevoked(t *testing.T) {
 	})
 }
 
-// Revoking several keys and noting the use of several sessions take their locks in one order, whichever key a session began with.
+// Revoking several keys and noting the use of several sessions take their locks in the same order, whichever key a
+// session began with.
 func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 	t.Parallel()
 	for what, revoke := range map[string]func(ctx context.Context, k *Keys, tx *db.Tx, userID int64) error{
@@ -199,7 +200,7 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 	}
 }
 
-// waitForOthers returns once so many other transactions wait for this one, or one is done.
+// waitForOthers returns once that many other transactions wait for this one, or one is done.
 func waitForOthers(t *testing.T, d *db.DB, url string, others int, done chan error) (err error) {
 	t.Helper()
 	for waiting := 0; waiting < others && len(done) == 0 && err == nil; {
@@ -211,7 +212,7 @@ func waitForOthers(t *testing.T, d *db.DB, url string, others int, done chan err
 	return err
 }
 
-// A key that is bound to an organization is not made beside the end of its user's membership, which would not revoke it.
+// No key is bound to an organization while its user's membership ends: the key would not be revoked with it.
 func TestCreateOwnWhileRemoved(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -244,7 +245,7 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 	})
 }
 
-// Nor does a key that ends while its request waits for its turn make or revoke another.
+// A key that ends while its request waits for its turn neither makes nor revokes another key.
 func TestKeyEndsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

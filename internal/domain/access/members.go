@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// markKeyUsedIn does nothing for a key that has been revoked since, or is being revoked: the locks wait for that.
+// markKeyUsedIn stores nothing for a key that has been revoked since. If it is being revoked, the locks wait for that.
 func markKeyUsedIn(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO key_uses (key_id, organization_id, last_used_at)
@@ -100,7 +100,7 @@ func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID, 
 const ofMembers = ` FROM memberships m JOIN keys k ON k.user_id = m.user_id AND (k.organization_id IS NULL OR k.organization_id = m.organization_id)
 	WHERE m.organization_id = $1 AND m.level <= $2`
 
-// selectMemberKeys is the query for those that another one names by id and level.
+// selectMemberKeys returns the query for the keys whose ids, with their members' levels, another query selects.
 func selectMemberKeys(which string) string {
 	return `
 		SELECT k.id, k.user_id, u.email, k.name, k.prefix, k.organization_id, k.scopes, k.created_at, k.expires_at,

@@ -2,13 +2,13 @@ package access
 
 import "context"
 
-// Operator returns the identity of whoever works on the database itself, and acts as a member of
-// an organization there.
+// Operator returns the identity of an operator, who works on the database itself and acts as a member of an
+// organization.
 func Operator(c Caller) *Identity {
 	return &Identity{UserID: c.UserID, Scope: c.Scope, grants: []grant{{level: c.Level, org: c.Organization}}}
 }
 
-// asOperator marks the context of what the command line asks on the database.
+// asOperator is the context key of the identity of an operator.
 type asOperator struct{}
 
 // WithOperator returns the context of a request that an operator makes. No request that comes

@@ -16,8 +16,8 @@ import (
 type OwnDraft struct {
 	Scope          Scope
 	Name           patch.Field[string]    // absent: "key N"
-	OrganizationID string                 // "": that of the key asking, or none
-	ExpiresAt      patch.Field[time.Time] // absent: with the key asking, or never
+	OrganizationID string                 // "": that of the caller's key, or none
+	ExpiresAt      patch.Field[time.Time] // absent: that of the caller's key, or never
 }
 
 // Own returns a page of the caller's keys, in the order they were made. A key that is
@@ -28,8 +28,7 @@ func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) (page.Found[Key],
 		func(ctx context.Context, q db.Querier) ([]Key, error) { return listOwnKeys(ctx, q, c, p) })
 }
 
-// CreateOwn makes a key that can do no more than the key asking for it, and lives
-// no longer.
+// CreateOwn makes a key that can do no more, and lives no longer, than the caller's.
 func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string, error) {
 	if err := patch.RequiredText("name", d.Name, maxKeyName); err != nil {
 		return Key{}, "", err
@@ -58,12 +57,12 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 // maxKeyName is the length of a key's name, in characters.
 const maxKeyName = 64
 
-// maxOwn is how many keys a user may have, if the operator makes no more: each may make
-// as many requests as any other.
+// maxOwn is how many keys a user may have, unless the operator makes more: each key may make as many requests as any
+// other.
 const maxOwn = 100
 
-// mayAdd reports whether c may make another key now, and holds that until tx ends. The
-// user's keys that have expired are removed, so that making many does not fill the table.
+// mayAdd reports whether c may make another key now, and locks the user's keys until tx ends. It removes the user's
+// expired keys, so that making many does not fill the table.
 func (k *Keys) mayAdd(ctx context.Context, tx *db.Tx, c Caller) error {
 	if err := lockKeys(ctx, tx, c.UserID); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (k *Keys) mayAdd(ctx context.Context, tx *db.Tx, c Caller) error {
 		return err
 	}
 	if err := findCredential(ctx, tx, c, now); errors.Is(err, db.ErrNoRow) {
-		return errBadKey // revoked or ended since it was admitted: what it makes would outlive it
+		return errBadKey // the caller's key or session has ended since they were admitted: the new key would outlive it
 	} else if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func mayBind(ctx context.Context, tx *db.Tx, c Caller, organizationID string) er
 
 var errNotYours = fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
 
-// limit makes the draft a key, unless it could do what c's cannot.
+// limit returns the key for a draft, unless it could do what c's cannot.
 func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	if !c.Scope.Includes(d.Scope) {
 		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
@@ -121,8 +120,8 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	return key, nil
 }
 
-// RevokeOwn removes one of the keys that Own lists, unless it can do more than the
-// key asking, or lives longer. One that is not bound belongs to the person: a bound key is refused.
+// RevokeOwn removes one of the keys that Own lists, unless it can do more, or lives longer, than the caller's. A key
+// that is not bound belongs to the person, and a bound key may not revoke it.
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if err := ConfirmSelf(ctx, tx, c, k.DB.Now()); err != nil {

@@ -56,7 +56,8 @@ func deleteKey(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
 }
 
-// opened names the organizations that a key opens; that of a bound one may have been erased since the key was read.
+// opened returns the ids of the organizations that a key opens. The organization of a bound key may have been erased
+// since the key was read.
 func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 	if k.OrganizationID != "" {
 		return db.All(ctx, q, db.Value[string], `SELECT id FROM organizations WHERE id = $1`, k.OrganizationID)
@@ -70,7 +71,7 @@ func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time)
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, key.ID, at)
 }
 
-// countChange counts up the version, and has waited for those who do when it returns.
+// countChange counts up the version. It returns once no other transaction that does so is under way.
 func countChange(ctx context.Context, tx *db.Tx) error {
 	_, err := db.Changed(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.VersionStep())
 	return err
@@ -80,10 +81,10 @@ func storedVersion(ctx context.Context, q db.Querier) (int64, error) {
 	return db.One(ctx, q, db.Value[int64], `SELECT version FROM access_version WHERE id = 1`)
 }
 
-// grant is one organization that a key or session opens; one that opens none has one
-// grant without an organization.
+// grant is one organization that a key or session opens. A key or session that opens none has one grant without an
+// organization.
 type grant struct {
-	key       Key   // that of a session has the times of the session, but ends when the key does
+	key       Key   // of a session: with the times of the session, but the expiry of the key it began with
 	sessionID int64 // 0: no session
 	person    Person
 	level     Level
@@ -100,7 +101,7 @@ func (g *grant) fields() []any {
 	}
 }
 
-// What a key may do, and what a session: all that its user may, unless it began with a key.
+// The rights of a key, and those of a session: its user's, unless it began with a key.
 const (
 	grantOfKey = `
 		SELECT id, 0 AS session_id, user_id, organization_id, scopes, expires_at, created_at, last_used_at
@@ -127,12 +128,12 @@ func grants(ctx context.Context, q db.Querier, c credential) ([]grant, error) {
 		ORDER BY m.joined_at, o.id`, c.hash.String())
 }
 
-// standing is the condition that a caller's key and session have not ended. On the command line there is neither.
+// standing is the condition that a caller's key and session have not ended. The command line has neither.
 const standing = `(CAST($1 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM keys WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)))
 	AND (CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM sessions WHERE id = $3))`
 
-// findGrant returns what a caller may do in their organization; ErrNoRow if they are no
-// member, or their key or session has ended.
+// findGrant returns what a caller may do in their organization, or ErrNoRow if they are not a member, or their key or
+// session has ended.
 func findGrant(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (grant, error) {
 	columns := func(g *grant) []any {
 		return []any{&g.level, &g.org.ID, &g.org.Name, &g.org.AppAccess, &g.org.MembersCanInvite, &g.org.MembersCanManageApps}
@@ -156,13 +157,12 @@ func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Ke
 		c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
-// lockKeys keeps a user's keys as they are until this transaction ends. The order is that
-// in which FlushUse changes keys.
+// lockKeys locks a user's keys until this transaction ends, in the order in which FlushUse changes keys.
 func lockKeys(ctx context.Context, tx *db.Tx, userID int64) error {
 	return db.Exec(ctx, tx, `SELECT 1 FROM keys WHERE user_id = $1 ORDER BY id FOR UPDATE`, userID)
 }
 
-// findCredential returns ErrNoRow if what a caller was admitted with has ended.
+// findCredential returns ErrNoRow if the key or session that a caller was admitted with has ended.
 func findCredential(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
 	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 WHERE `+standing, c.KeyID, now, c.SessionID)
 	return err

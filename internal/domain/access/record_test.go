@@ -13,8 +13,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// What is done to a key is recorded in each organization that it opens, with the key or
-// session by which it was done.
+// Each change of a key is recorded in every organization that it opens, with the key or session that made the change.
 func TestKeysAreRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -89,7 +88,8 @@ func TestKeysAreRecorded(t *testing.T) {
 	})
 }
 
-// What comes too late for an organization, such as a sign-in that fails while it is erased, is recorded nowhere.
+// An entry that comes too late for an organization, such as a sign-in that fails while the organization is erased, is
+// not recorded.
 func TestNothingIsRecordedInWhatIsErased(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// SessionTime is how long a session lives from its first use.
+	// SessionTime is how long a session lives from its beginning.
 	SessionTime = 7 * 24 * time.Hour
 	// sessionIdle is how long it lives from its last use.
 	sessionIdle = 12 * time.Hour
-	// sessionNoted is how old the noted last use of a session may be.
+	// sessionNoted is how far the noted last use of a session may be behind.
 	sessionNoted = 5 * time.Minute
-	// maxSessions is how many sessions of a user may begin with the same key, or with none: the one used longest ago gives way.
+	// maxSessions is how many sessions of a user may begin with the same key, or with none. A further one ends the
+	// least recently used.
 	maxSessions = 100
 )
 
@@ -37,8 +38,7 @@ const (
 	ByKey      Method = "key"
 )
 
-// Session is a browser that is signed in. What it may do is what its user may do; of one
-// that began with a key, what the key may.
+// Session is a browser that is signed in. It may do what its user may or, if it began with a key, what the key may.
 type Session struct {
 	ID         int64
 	Method     Method
@@ -63,7 +63,7 @@ func sessionEnd(began, used, keyExpires time.Time) time.Time {
 	return end
 }
 
-// SessionDraft says what a new session shall be.
+// SessionDraft describes a new session.
 type SessionDraft struct {
 	UserID    int64
 	Method    Method
@@ -73,7 +73,7 @@ type SessionDraft struct {
 	RequestID string // of the request that signs in; "": none
 }
 
-// By is who signs in, as the activity names them; the session is 0 before there is one.
+// By returns the caller that the activity names for a sign-in; sessionID is 0 before there is a session.
 func (k *Keys) By(d SessionDraft, sessionID int64) Caller {
 	by := Caller{UserID: d.UserID, KeyID: d.KeyID, SessionID: sessionID, RequestID: d.RequestID}
 	if k.KeepAddresses {
@@ -82,7 +82,7 @@ func (k *Keys) By(d SessionDraft, sessionID int64) Caller {
 	return by
 }
 
-// maxUserAgent is how much is kept of what a browser calls itself, in bytes.
+// maxUserAgent is how much of a browser's User-Agent is kept, in bytes.
 const maxUserAgent = 300
 
 // sessionPrefix is what the token of every session begins with.
@@ -100,7 +100,8 @@ func (k *Keys) BeginSession(ctx context.Context, d SessionDraft) (token string, 
 	return token, err
 }
 
-// InsertSession is BeginSession inside Change, in which sign-ins take turns: the sessions used longest ago give way.
+// InsertSession is BeginSession inside Change, which runs one sign-in at a time: it ends the user's least recently used
+// sessions beyond maxSessions.
 func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (token string, err error) {
 	d.UserAgent = strings.ToValidUTF8(strings.ReplaceAll(d.UserAgent, "\x00", ""), "\uFFFD")
 	if len(d.UserAgent) > maxUserAgent {
@@ -131,8 +132,8 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 
 var errNoSession = fault.New(fault.NotAuthenticated, "Your session is over: sign in again.")
 
-// IdentifySession returns whose session it is. One that is over gets the same answer as a
-// token that was never one.
+// IdentifySession returns the identity that the token of a session belongs to. The error is the same for a session that
+// is over and for an unknown token.
 func (k *Keys) IdentifySession(ctx context.Context, token string) (*Identity, error) {
 	if !strings.HasPrefix(token, sessionPrefix) || len(token) != len(sessionPrefix)+2*len(rand.Text()) {
 		return nil, errNoSession
@@ -151,7 +152,7 @@ func (k *Keys) OwnSessions(ctx context.Context, c Caller, p page.Page) (page.Fou
 		})
 }
 
-// OwnSession returns one of those that OwnSessions lists.
+// OwnSession returns one of the sessions that OwnSessions lists.
 func (k *Keys) OwnSession(ctx context.Context, c Caller, id int64) (Session, error) {
 	s, err := findSession(ctx, k.DB, c.UserID, id, k.DB.Now())
 	return s, OrNotFound(err)
@@ -164,7 +165,7 @@ func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 		if err := ConfirmSelf(ctx, tx, c, k.DB.Now()); err != nil {
 			return err
 		}
-		if id != c.SessionID || precondition.Given(ctx) { // that of who signs out is not over: its last use may not be stored yet
+		if id != c.SessionID || precondition.Given(ctx) { // a caller's own session is not over, even if its last use is not stored yet
 			s, err := findSession(ctx, tx, c.UserID, id, k.DB.Now())
 			if err != nil {
 				return OrNotFound(err)
@@ -181,7 +182,7 @@ func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 	})
 }
 
-// RemoveSessions ends all sessions of a user but one, inside Change; with 0, all.
+// RemoveSessions ends, inside Change, all sessions of a user except one; 0: no exception.
 func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, by Caller, userID, except int64) error {
 	all, err := lockBegun(ctx, tx, userID)
 	if err != nil {
@@ -204,7 +205,7 @@ func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64
 	if err := lockKeys(ctx, tx, userID); err != nil {
 		return err
 	}
-	if _, err := lockBegun(ctx, tx, userID); err != nil { // also those that no key has begun
+	if _, err := lockBegun(ctx, tx, userID); err != nil { // also those that began without a key
 		return err
 	}
 	if err := k.revokeWhere(ctx, tx, by, `user_id = $1`, userID); err != nil {
@@ -213,8 +214,8 @@ func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64
 	return k.RemoveSessions(ctx, tx, by, userID, 0)
 }
 
-// end ends sessions, and records that in each organization that they opened. A change of address that was asked for
-// in one, and is not confirmed, ends with it, unless whoever is signed in signs out: they may read their mail elsewhere.
+// end ends sessions, and records that in each organization that they opened. It removes the unconfirmed address change
+// that was asked for in a session, unless the user signs out of that session: they may read their mail elsewhere.
 func (k *Keys) end(ctx context.Context, tx *db.Tx, by Caller, sessions []begun) error {
 	for _, s := range sessions {
 		if err := deleteSession(ctx, tx, s.id); err != nil {
@@ -239,8 +240,7 @@ func (k *Keys) recordSession(ctx context.Context, tx *db.Tx, by Caller, s begun,
 	}))
 }
 
-// MaySeeSelf reports whether a caller may see what belongs to the person, and not to one
-// organization.
+// MaySeeSelf reports whether a caller may see what belongs to the person rather than to one organization.
 func MaySeeSelf(c Caller) error {
 	if c.BoundTo != "" {
 		return fault.New(fault.Denied, "This belongs to you, not to one organization: it needs a key or session that is not bound to one.")
@@ -248,7 +248,7 @@ func MaySeeSelf(c Caller) error {
 	return nil
 }
 
-// inSession marks the context of what the console asks for somebody who is signed in.
+// inSession is the context key of the token of a session, for requests of the console.
 type inSession struct{}
 
 // WithSession returns the context of a request that acts as a session. No request that comes

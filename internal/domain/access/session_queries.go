@@ -22,7 +22,7 @@ func insertSession(ctx context.Context, tx *db.Tx, d SessionDraft, h hash, now t
 		d.UserID, h.String(), string(d.Method), db.Null(&d.KeyID), now, d.Address, d.UserAgent)
 }
 
-// begun is what must be known of a session to record what is done to it.
+// begun holds what the activity records about a session.
 type begun struct {
 	id, userID int64
 	email      string // the user's
@@ -40,8 +40,8 @@ func findBegun(ctx context.Context, tx *db.Tx, userID, id int64) (begun, error) 
 	return db.One(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 AND id = $2`, userID, id)
 }
 
-// lockBegun keeps a user's sessions as they are until this transaction ends. The order is
-// that in which FlushUse changes them.
+// lockBegun locks a user's sessions until this transaction ends, in the order in which FlushUse changes them, and
+// returns them.
 func lockBegun(ctx context.Context, tx *db.Tx, userID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY id FOR UPDATE`, userID)
 }
@@ -55,16 +55,16 @@ func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id FOR UPDATE`, keyID)
 }
 
-// superfluous are a user's sessions that give way to a new one, those that were used longest ago: of those that began with the
-// same key; 0: with none. A key for little would otherwise end sessions that can do more.
+// superfluous returns the user's sessions that a new one ends: the least recently used of those that began with the
+// same key; 0: without a key. Otherwise a key with few scopes could end sessions that can do more.
 func superfluous(ctx context.Context, tx *db.Tx, userID, keyID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+`
 		WHERE user_id = $1 AND COALESCE(key_id, 0) = $4 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2`,
 		userID, maxSessions-1, maxSessions, keyID)
 }
 
-// live selects the sessions of a user that are not over. One that was used at a time still to come, by a clock that was wrong,
-// is: it would last until then.
+// live selects the sessions of a user that are not over. A session whose last use is in the future, because a clock was
+// wrong, is over: it would last until then.
 const live = `
 	FROM sessions s LEFT JOIN keys k ON k.id = s.key_id
 	WHERE s.user_id = $1 AND s.created_at > $2 AND s.last_used_at > $3 AND s.last_used_at <= $5 AND (k.expires_at IS NULL OR k.expires_at > $4)`

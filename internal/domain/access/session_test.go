@@ -15,7 +15,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// clock is the time of a test, for as many servers as share it.
+// clock is the time of a test, which several servers may share.
 type clock struct{ now time.Time }
 
 func (c *clock) keys(d *db.DB) *Keys {
@@ -122,7 +122,8 @@ func TestSessionOfAClockThatWasAhead(t *testing.T) {
 	})
 }
 
-// A session that is over is none to end, as it is none to list. Its own user signs out of one whose last use is not stored yet.
+// A session that is over can be neither ended nor listed. Signing out works even if the last use of the session is not
+// stored yet.
 func TestEndSessionThatIsOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -202,8 +203,8 @@ func TestSessionOfAKey(t *testing.T) {
 	})
 }
 
-// beginBeside returns what begins n sessions at once on goroutines of their own, when it is first called: a transaction
-// may run more than once. What became of each comes to begun.
+// beginBeside returns a function whose first call begins n sessions, each in its own goroutine; later calls do nothing,
+// since a transaction may run more than once. The results are sent to begun.
 func beginBeside(t *testing.T, k *Keys, n int, d SessionDraft) (start func(), begun chan error) {
 	t.Helper()
 	begun = make(chan error, n)
@@ -217,7 +218,7 @@ func beginBeside(t *testing.T, k *Keys, n int, d SessionDraft) (start func(), be
 	}), begun
 }
 
-// A key that is being revoked begins no session.
+// No session begins with a key that is being revoked.
 func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -237,7 +238,7 @@ func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	})
 }
 
-// Signing in ends the session used longest ago, which is a change, as revoking is: the two take their locks in one order.
+// A sign-in that ends the least recently used session and the revocation of its key take their locks in the same order.
 func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -267,7 +268,7 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 	})
 }
 
-// Each of those that begin at once past the most takes the place of another, also where there was room for the first.
+// If several sessions begin at once, each one past the limit ends one other, even if there was room for the first.
 func TestSessionsGiveWayOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -369,7 +370,7 @@ func TestSessionsOfAUserAreLimited(t *testing.T) {
 	})
 }
 
-// Whoever has a key signs in with it as often as they like: that ends no session that it did not begin.
+// Signing in with a key many times ends no session that began without that key.
 func TestSessionsGiveWayToTheirKeyAlone(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -395,7 +396,7 @@ func TestSessionsGiveWayToTheirKeyAlone(t *testing.T) {
 	})
 }
 
-// A key is no session, and the other way round.
+// A key is not accepted as a session, nor a session as a key.
 func TestSessionsAreNoKeys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
