@@ -35,7 +35,8 @@ var scopes = []Scope{Plugin, Site, Invite, Membership, Key, Organization, Sessio
 // Verb is what was done.
 type Verb string
 
-// What can be done: to apps; to invites, members, keys, organizations, webhooks and sites; to what each says; to sessions.
+// What can be done: to apps; to invites, members, keys, organizations, webhooks and sites; to the kind that the comment
+// names; to sessions.
 const (
 	Installed     Verb = "installed"
 	Updated       Verb = "updated"
@@ -57,16 +58,16 @@ const (
 	Previewed Verb = "previewed"
 
 	Accepted Verb = "accepted"         // of invites
-	Expired  Verb = "expired"          // likewise
-	Failed   Verb = "failed"           // likewise: their mail
+	Expired  Verb = "expired"          // of invites
+	Failed   Verb = "failed"           // of invites: their mail
 	Outdated Verb = "update_available" // of apps
 	Followed Verb = "followed"         // of sites: what they run of another organization's apps
 	Rotated  Verb = "rotated"          // of webhooks: their secret
-	Tested   Verb = "tested"           // likewise
+	Tested   Verb = "tested"           // of webhooks
 
 	SignedIn     Verb = "signed_in"
 	SignedOut    Verb = "signed_out"
-	Ended        Verb = "ended" // otherwise than by signing out in it
+	Ended        Verb = "ended" // other than by signing out of it
 	SignInFailed Verb = "sign_in_failed"
 )
 
@@ -88,14 +89,14 @@ type Entry struct {
 	KeyID          int64  // 0: no key
 	SessionID      int64  // 0: no session
 	Address        string // where the request came from; "": not kept
-	Data           string // JSON: what was changed, as the API shows it after that, for an event; "": it is none
-	Name           string // of what was changed: the address of an invite or a member, or of whose key it is
+	Data           string // JSON, for an event: the object as the API shows it after the change; "": no event
+	Name           string // of what was changed; for an invite, a member or a key: the address of the invitee or user
 	Changes        []Change
 	RequestID      string
 	CreatedAt      time.Time
 }
 
-// User is who made a change; zero: the operator, or whoever declined an invite.
+// User is who made a change; zero: the operator, or the person who declined an invite.
 type User struct {
 	ID        int64
 	Email     string
@@ -110,17 +111,18 @@ type Change struct {
 	After  any    `json:"after"`
 }
 
-// TimeLayout is how times are written in changes and events, as everywhere in the API: RFC 3339, microseconds, for UTC.
+// TimeLayout is the format of times in changes and events, as everywhere in the API: RFC 3339 with microseconds, in
+// UTC.
 const TimeLayout = "2006-01-02T15:04:05.000000Z"
 
-// Changed is a field that had one value and has another.
+// Changed returns the change of a field from one value to another.
 func Changed(field string, before, after any) Change {
 	return Change{Action: "changed", Field: field, Before: before, After: after}
 }
 
 func (c Change) equal() bool { return reflect.DeepEqual(c.Before, c.After) }
 
-// JSON is a change's value that is JSON text already; an empty one is null.
+// JSON returns a change's value from JSON text; an empty text is null.
 func JSON(text string) json.RawMessage {
 	if text == "" {
 		return nil

@@ -19,8 +19,8 @@ type chained struct {
 	dataErased               bool
 }
 
-// digests are what the chain has of an entry's texts that may be erased: SHA-256 of a salt and the
-// text. "": the chain has the text itself, or, of data, there is none.
+// digests are in the chain in place of those texts of an entry that may be erased: each is the SHA-256 of a salt and
+// the text. "": the chain has the text itself, or the entry has no data.
 type digests struct{ salt, nameHash, changesHash, dataHash string }
 
 const chainedColumns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(CAST(a.user_id AS TEXT), ''),
@@ -45,9 +45,8 @@ func (c *chained) hashAfter(previous string) string {
 	return digest.SHA256(c.appendCanonical(before))
 }
 
-// appendCanonical appends the entry in the form of RFC 8785: members in the order of their
-// names, no white space. The changes are the text that is stored, as one string, so that no
-// spelling of a number is another's equal.
+// appendCanonical appends the entry in the form of RFC 8785: members in the order of their names, no white space. The
+// changes are the text that is stored, as one string, so that two spellings of a number never count as equal.
 func (c *chained) appendCanonical(b []byte) []byte {
 	const fixed = 600 // bytes, more or less
 	b = slices.Grow(b, fixed+len(c.Name)+len(c.Changes))
@@ -86,12 +85,12 @@ func (c *chained) appendCanonical(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendText appends a string as RFC 8785 section 3.2.2.2 has it. Bytes that are not UTF-8, which
-// only somebody else can have written, stay as they are, so that no other text is equal.
+// appendText appends a string as RFC 8785, section 3.2.2.2, defines it. Bytes that are not UTF-8, which only somebody
+// else can have written, are kept, so that different texts stay different.
 func appendText(b []byte, s string) []byte {
 	const hexadecimal = "0123456789abcdef"
 	b = append(b, '"')
-	plain := 0 // where what needs no escape begins
+	plain := 0 // start of the bytes that need no escape
 	for i := range len(s) {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' {
@@ -120,11 +119,11 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, s[plain:]...), '"')
 }
 
-// saltSize is the length of each salt: of any other, what is hashed with it could begin later or earlier.
+// saltSize is the length of every salt: if it varied, characters could move between a salt and its text.
 const saltSize = 26
 
-// digestsOf hashes, with a new random salt, what of an entry may have to be erased: its name or its changes, if they have a
-// person's address or names, and its data.
+// digestsOf hashes, with a new random salt, the parts of an entry that may have to be erased: its name or its changes,
+// if they show a person's address or names, and its data.
 func digestsOf(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
 	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })
@@ -143,7 +142,7 @@ func digestsOf(e Entry, changes string) (d digests) {
 	return d
 }
 
-// personalFields are those of a member by which a person is known.
+// personalFields are the fields of a member that identify a person.
 var personalFields = []string{"email", "first_name", "last_name"}
 
 // personal reports whether the name of an entry is a person's address.
@@ -157,6 +156,6 @@ func personal(s Scope) bool {
 }
 
 func hashText(salt, text string) string {
-	sum := sha256.Sum256([]byte(salt + text)) // no copy on the heap, as it would be for another package
+	sum := sha256.Sum256([]byte(salt + text)) // no copy on the heap, unlike in a call of another package
 	return hex.EncodeToString(sum[:])
 }

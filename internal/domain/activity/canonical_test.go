@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FuzzCanonical holds our form of an entry against that of a library for RFC 8785.
+// FuzzCanonical compares our form of an entry with that of a library for RFC 8785.
 func FuzzCanonical(f *testing.F) {
 	f.Add("App", "[]", "", "")
 	f.Add("a\"\\\b\t\n\f\r\x00\x1f\x7f\u2028é😀", `[{"before":1e400}]`, "7", "hash")

@@ -14,12 +14,11 @@ import (
 const (
 	// chainEvery is how often a server looks for entries without a number.
 	chainEvery = 500 * time.Millisecond
-	// chainBatch bounds how many one transaction numbers.
+	// chainBatch is how many entries one transaction numbers at most.
 	chainBatch = 200
 )
 
-// Chain gives entries their numbers and hashes until ctx is done, and tells failed what it
-// could not do. Servers take turns.
+// Chain gives entries their numbers and hashes until ctx is done, and passes errors to failed. Servers take turns.
 func Chain(ctx context.Context, d *db.DB, failed func(error)) {
 	tick := time.NewTicker(chainEvery)
 	defer tick.Stop()
@@ -35,8 +34,7 @@ func Chain(ctx context.Context, d *db.DB, failed func(error)) {
 	}
 }
 
-// NumberAll gives all entries that have been committed their numbers and hashes, and reports
-// how many had none.
+// NumberAll gives all committed entries their numbers and hashes, and returns how many had none.
 func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
 	if any, err := anyUnnumbered(ctx, d); err != nil || !any {
 		return 0, err
@@ -49,8 +47,8 @@ func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
 	return total, nil
 }
 
-// numberBatch numbers the first entries that have no number, whatever their ids: on PostgreSQL
-// an entry may be committed later than others with higher ones.
+// numberBatch numbers the first entries that have no number, in the order of their ids. On PostgreSQL an entry may be
+// committed later than others with higher ids.
 func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
 	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		n, err = number(ctx, tx)
@@ -89,7 +87,7 @@ func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 	return len(ids), removeWaiting(ctx, tx, ids)
 }
 
-// heads are those of chains that get entries, by organization.
+// heads holds the heads of the chains that get entries, by organization.
 type heads map[string]*Head
 
 func (h heads) of(ctx context.Context, tx *db.Tx, organizationID string) (*Head, error) {
@@ -109,7 +107,7 @@ type Head struct {
 	Number         int64 // 0: there is none yet
 	Hash           string
 	At             time.Time // when the entry was made
-	DataDropped    int64     // the last entry that has lost its data to its age
+	DataDropped    int64     // the last entry whose data was removed for its age
 
 	dropped     int64 // the last entry that is no longer kept; 0: all are
 	droppedHash string
@@ -150,14 +148,14 @@ func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
 }
 
-// withIDs returns the entries that have some ids and no number, in their order.
+// withIDs returns the entries with the given ids that have no number, in the order of the ids.
 func withIDs(ctx context.Context, q db.Querier, ids []int64) ([]chained, error) {
 	query, args := selectIDs(ids)
 	return db.All(ctx, q, (*chained).fields, query, args...)
 }
 
-// selectIDs names the entries one by one, and looks for the number of each by itself, so that each engine finds
-// them by their ids, however much it takes the tables to hold: for NOT EXISTS, PostgreSQL reads the numbers of all.
+// selectIDs names the entries one by one and looks up the number of each separately, so that each engine finds them by
+// their ids, whatever size it assumes for the tables: with NOT EXISTS, PostgreSQL reads all numbers.
 func selectIDs(ids []int64) (query string, args []any) {
 	query = `
 		SELECT ` + chainedColumns + ` FROM activity a WHERE a.id IN (` + db.Arg(&args, padded(ids)...) + `)
@@ -165,21 +163,21 @@ func selectIDs(ids []int64) (query string, args []any) {
 	return query, args
 }
 
-// removeWaiting ends the wait of entries, also of those that somebody has removed meanwhile.
+// removeWaiting removes entries from those that wait for a number, even if somebody has removed the entries themselves.
 func removeWaiting(ctx context.Context, tx *db.Tx, ids []int64) error {
 	var args []any
 	query := `DELETE FROM activity_unnumbered WHERE activity_id IN (` + db.Arg(&args, padded(ids)...) + `)`
 	return db.Exec(ctx, tx, query, args...)
 }
 
-// padded is ids and zeros, which are of no entry, always as many: a statement has a form for each number of
-// arguments, which each connection keeps prepared.
+// padded fills ids up to chainBatch with zeros, which are the id of no entry: each connection keeps a prepared
+// statement for each number of arguments.
 func padded(ids []int64) []int64 {
 	return append(slices.Clip(ids), make([]int64, chainBatch-len(ids))...)
 }
 
-// insertNumbers stores the numbers and hashes of entries, in statements of few forms. A number that is taken
-// already, which only somebody else can have stored, stays: Verify finds that it is not the entry's.
+// insertNumbers stores the numbers and hashes of entries, with few different statements. A number that is already
+// taken, which only somebody else can have stored, stays: Verify finds that it is not the entry's.
 func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
 	for _, size := range []int{100, 10, 1} {
 		for ; len(entries) >= size; entries = entries[size:] {

@@ -39,7 +39,7 @@ func record(t *testing.T, d *db.DB, organizationID string, n int) {
 	}
 }
 
-// dataOf is the data of two of three entries.
+// dataOf returns the data of an entry; every third has none.
 func dataOf(i int) string {
 	if i%3 == 0 {
 		return ""
@@ -63,7 +63,7 @@ func verify(t *testing.T, d *db.DB, organizationID string, kept Kept) Verified {
 	return v
 }
 
-// Each organization has a chain of its own, which more entries make longer.
+// Each organization has a chain of its own, which grows with its entries.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -100,7 +100,7 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// alters do something to the entry with a number; last is the highest.
+// alters change the entry with the number k, or its place in the chain; last is the highest number.
 var alters = []func(k, last int) []string{
 	func(k, _ int) []string { return []string{removed(k)} },
 	func(k, _ int) []string {
@@ -133,8 +133,8 @@ func removed(k int) string {
 	return fmt.Sprintf(`DELETE FROM activity WHERE id = (SELECT activity_id FROM activity_numbers WHERE number = %d)`, k)
 }
 
-// columnsAltered is every column of the entries and of their numbers, as TestVerifyNamesTheFirst sees to, and
-// what it is set to.
+// columnsAltered has every column of the entries and of their numbers, as TestVerifyNamesTheFirst checks, and the value
+// it is set to.
 var columnsAltered = map[string]map[string]string{
 	"activity": {
 		"id": "id + 1000", "organization_id": "'" + theirs + "'", "scope": "'Webhook2'", "item_id": "item_id || ' '", "activity": "'deleted'",
@@ -148,8 +148,7 @@ var columnsAltered = map[string]map[string]string{
 	},
 }
 
-// Whatever somebody does to the entries in the database, the first that is not as it was made
-// is named.
+// Verify names the first entry that is not as it was made, whatever somebody has done to it in the database.
 func TestVerifyNamesTheFirst(t *testing.T) {
 	t.Parallel()
 	var updates []string
@@ -286,7 +285,7 @@ func TestNumbersComeInTime(t *testing.T) {
 	})
 }
 
-// Three servers, each of which numbers, with 16 clients: one chain for each organization.
+// Three servers that number entries, with 16 clients, make one chain for each organization.
 func TestChainOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Postgres(t)
@@ -314,7 +313,7 @@ func TestChainOfSeveralServers(t *testing.T) {
 	}
 }
 
-// A stream has everything once, in the order of the numbers, and what has none at its end.
+// A stream has every entry once, in the order of their numbers; those without one come last.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -362,7 +361,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// An address in capitals is found in any locale: in a Turkish one, I is no capital of i.
+// An address in capitals is found in any locale, also in a Turkish one, where I is not the capital of i.
 func TestEraseInTurkish(t *testing.T) {
 	t.Parallel()
 	d := dbtest.InTurkish(t, "activity", "data")
@@ -378,7 +377,7 @@ func TestEraseInTurkish(t *testing.T) {
 	}
 }
 
-// What is erased is nowhere in the entries, which are in the chain as before.
+// No entry shows what was erased, and the chain is as before.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -446,14 +445,14 @@ func TestErase(t *testing.T) {
 	})
 }
 
-// Whatever somebody removes from the database or puts into it, new entries get their numbers, and
-// Verify names what it can see.
+// New entries get their numbers whatever somebody removes from the database or puts into it, and Verify names what it
+// can see.
 func TestNumbersAfterMeddling(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		do      []string // after three entries that have a number, and two that wait
-		between string   // after what is recorded next
-		wrong   string   // that has this in it
+		do      []string // run after three entries that have a number, and two that wait
+		between string   // run after the next entries are recorded
+		wrong   string   // what Verify finds contains this
 	}{
 		"the last that has a number":   {[]string{`DELETE FROM activity WHERE id >= 3`, `DELETE FROM activity_unnumbered`}, "", "entry 3 "},
 		"one that waits":               {[]string{`DELETE FROM activity WHERE id = 5`}, "", ""},
@@ -495,7 +494,7 @@ func TestNumbersAfterMeddling(t *testing.T) {
 	}
 }
 
-// Entries that a server drops while they are read are not missed.
+// Verify does not report entries that a server drops while they are read.
 func TestDroppedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := walk{last: 1000, hash: "a", head: Head{Number: 1500, Hash: "b", dropped: 1500, droppedHash: "b"}}
@@ -516,8 +515,8 @@ func TestDroppedMeanwhile(t *testing.T) {
 	}
 }
 
-// A kept head shows nothing once its entry is no longer stored, unless it is the last of those: somebody may have
-// dropped it and made the rest anew.
+// A kept head proves nothing once its entry is no longer stored, unless that was the last one dropped: somebody may
+// have dropped it and made the rest anew.
 func TestKeptHeadIsDropped(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -554,7 +553,7 @@ func TestKeptHeadIsDropped(t *testing.T) {
 	})
 }
 
-// Entries are tidied away though one was removed by hand, and never those of another organization.
+// Tidy removes old entries even if one was removed by hand, and never those of another organization.
 func TestTidyAfterMeddling(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

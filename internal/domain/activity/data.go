@@ -8,8 +8,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// WithData returns the first entries of an organization's chain, after a number, that have data: up
-// to a limit, and to about so many bytes. more reports whether there may be further ones.
+// WithData returns the first entries that have data after a number in an organization's chain: at most limit of them,
+// and about bytes in size. more reports whether there may be further ones.
 func WithData(ctx context.Context, q db.Querier, organizationID string, after int64, limit, bytes int) (entries []Stored, more bool, err error) {
 	entries, more, err = db.Some(ctx, q, (*Stored).withData, Stored.Weight, bytes, `
 		SELECT `+withData+` FROM `+byNumber.entries()+` LEFT JOIN users u ON u.id = a.user_id
@@ -22,8 +22,8 @@ func OneWithData(ctx context.Context, q db.Querier, organizationID string, numbe
 	return db.One(ctx, q, (*Stored).withData, selectOneWithData, organizationID, number)
 }
 
-// selectOneWithData does not name the organization of the entry, which is that of its number: PostgreSQL might read all
-// entries of that.
+// selectOneWithData does not name the organization of the entry, which is that of its number: otherwise PostgreSQL
+// might read all entries of the organization.
 const selectOneWithData = `SELECT ` + withData + ` FROM activity_numbers n JOIN activity a ON a.id = n.activity_id LEFT JOIN users u ON u.id = a.user_id
 	WHERE n.organization_id = $1 AND n.number = $2 AND a.data IS NOT NULL`
 
@@ -31,7 +31,7 @@ const withData = `n.number, n.hash, ` + columns + `, a.data`
 
 func (s *Stored) withData() []any { return append(s.fields(), db.Null(&s.Data)) }
 
-// insertTrace keeps which trace an entry is part of.
+// insertTrace stores which trace an entry is part of.
 func insertTrace(ctx context.Context, tx *db.Tx, e Entry, parent string) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO event_traces (organization_id, request_id, parent, created_at) VALUES ($1, $2, $3, $4)
@@ -66,7 +66,7 @@ func DropData(ctx context.Context, d *db.DB, before time.Time) error {
 	return nil
 }
 
-// dataBatch is how many entries lose their data at a time, at most.
+// dataBatch is how many entries at most lose their data at a time.
 const dataBatch = 500
 
 func dropData(ctx context.Context, d *db.DB, organizationID string, before time.Time) (more bool, err error) {
@@ -83,15 +83,15 @@ func dropData(ctx context.Context, d *db.DB, organizationID string, before time.
 	return more, err
 }
 
-// noData removes the data of entries, of which the chain has the hash, and the salt where nothing
-// else is hashed with it.
+// noData removes the data of entries, and the salt if nothing else is hashed with it. The chain has the hash of the
+// data.
 const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END, data_erased = `
 
-// erasedData does so before their time.
+// erasedData is noData for data that is erased before its time.
 const erasedData = noData + `TRUE WHERE data IS NOT NULL AND `
 
-// clearData removes the data of the entries up to a number that have not lost theirs. The organization is
-// hidden, as in where.
+// clearData removes the data of the entries up to a number that still have theirs. The organization is hidden, as in
+// where.
 func clearData(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
 	return errors.Join(
 		db.Exec(ctx, tx, noData+`FALSE WHERE (data IS NOT NULL OR data_erased) AND organization_id || '' = $1
@@ -100,14 +100,14 @@ func clearData(ctx context.Context, tx *db.Tx, organizationID string, last int64
 		db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last))
 }
 
-// EraseEvents removes the data of all entries of an organization. Its chain holds.
+// EraseEvents removes the data of all entries of an organization. Its chain stays valid.
 func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
 	lockStored(tx)
 	return db.Exec(ctx, tx, erasedData+`organization_id = $1`, organizationID)
 }
 
-// lastBefore is the number of the last of the next entries that were made before a time; 0: there
-// is none.
+// lastBefore returns the number of the last entry made before a time, among the next entries to lose their data; 0:
+// there is none.
 func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (int64, error) {
 	return db.One(ctx, tx, db.Value[int64], `
 		SELECT COALESCE(MAX(number), 0) FROM (

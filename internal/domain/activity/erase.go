@@ -15,10 +15,10 @@ import (
 type Person struct {
 	UserID int64
 	UUID   string
-	Emails []string // what they have or had, each once, but for those that are another's now
+	Emails []string // that they have or had, each once, except those that are another user's now
 }
 
-// ShownBy lists the texts of which JSON that shows a person has one.
+// ShownBy lists the texts that show a person: JSON that shows them contains at least one.
 func (p Person) ShownBy() []string {
 	return append([]string{p.UUID}, p.Emails...)
 }
@@ -43,9 +43,8 @@ func Addresses(ctx context.Context, tx *db.Tx, uuid string) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(all))), func(email string) bool { return email == "" }), err
 }
 
-// Erase removes a person's addresses from the entries of all organizations. Chains hold: they
-// have no more of an address than its hash with a salt, which goes too. Events that show the
-// person are no longer listed.
+// Erase removes a person's addresses from the entries of all organizations. Chains stay valid: they have only the hash
+// of an address with a salt, and the salt is removed, too. Events that show the person are no longer listed.
 func Erase(ctx context.Context, tx *db.Tx, p Person) error {
 	lockStored(tx)
 	for _, text := range p.ShownBy() {
@@ -61,7 +60,7 @@ func Erase(ctx context.Context, tx *db.Tx, p Person) error {
 	return erase(ctx, tx, `scope = 'OrganizationMembership' AND item_id = $1`, p.UUID)
 }
 
-// erase removes what some entries have of a person.
+// erase removes a person's texts from the entries that a condition selects.
 func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
 	return db.Exec(ctx, tx, `
 		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END,
@@ -69,7 +68,7 @@ func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
 		WHERE salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
 }
 
-// eraseData removes the data that has a text, a part at a time.
+// eraseData removes the data that contains a text, a part at a time.
 func eraseData(ctx context.Context, tx *db.Tx, text string) error {
 	type held struct {
 		id   int64
@@ -97,13 +96,13 @@ func eraseData(ctx context.Context, tx *db.Tx, text string) error {
 	return nil
 }
 
-// Shows reports whether one of the strings in some JSON has one of Person.ShownBy in it.
+// Shows reports whether a string in some JSON contains a text, which is one of Person.ShownBy.
 func Shows(data, text string) bool {
 	d := json.NewDecoder(strings.NewReader(data))
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return false // it was all, or is no JSON
+			return false // the end, or not JSON
 		}
 		if s, ok := token.(string); ok && address.In(s, text) {
 			return true

@@ -20,7 +20,7 @@ type Stored struct {
 	Changes string
 	Number  int64  // in the organization's chain, from 1; 0: not given yet
 	Hash    string // in hexadecimal; "": not given yet
-	Erased  bool   // the name has been erased, or the data
+	Erased  bool   // the name, the changes or the data have been erased
 }
 
 const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
@@ -35,8 +35,8 @@ func (s *Stored) fields() []any {
 	}
 }
 
-// selectEntries reads entries, as a, by an index. Their numbers are looked up for each, where they are not
-// what it is read by: for a join, PostgreSQL might read the numbers of all.
+// selectEntries reads entries, as a, by an index. Unless that is the index of numbers, it looks up the number of each
+// entry: for a join, PostgreSQL might read all numbers.
 func selectEntries(by index, from string) string {
 	const given = ` FROM activity_numbers WHERE activity_id = a.id AND organization_id = a.organization_id)`
 	numbers := `COALESCE((SELECT number` + given + `, 0), COALESCE((SELECT hash` + given + `, '')`
@@ -46,7 +46,7 @@ func selectEntries(by index, from string) string {
 	return `SELECT ` + numbers + `, ` + columns + ` FROM ` + from + ` LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
 }
 
-// Filter narrows a list of entries down. What is zero narrows nothing.
+// Filter selects entries for a list. A zero field selects all.
 type Filter struct {
 	OrganizationID string
 	Scopes         []Scope // nil: all
@@ -55,20 +55,20 @@ type Filter struct {
 	UserID         int64
 	UserEmail      string
 	KeyID          int64
-	Since, Until   time.Time // at or after the one, before the other
-	After          int64     // entries with a number above
+	Since, Until   time.Time // at or after Since, and before Until
+	After          int64     // only entries with a higher number
 }
 
 // Scopes lists all scopes.
 func Scopes() []Scope { return slices.Clone(scopes) }
 
-// Verbs lists all that can be done.
+// Verbs lists all verbs.
 func Verbs() []Verb { return slices.Clone(verbs) }
 
 // ParseScope reads a scope; the fault names field.
 func ParseScope(field, text string) (Scope, error) { return choose(field, text, scopes) }
 
-// ParseVerb reads what was done; the fault names field.
+// ParseVerb reads a verb; the fault names field.
 func ParseVerb(field, text string) (Verb, error) { return choose(field, text, verbs) }
 
 func choose[T ~string](field, text string, all []T) (T, error) {
@@ -89,7 +89,7 @@ func List(ctx context.Context, d *db.DB, f Filter, p page.Page) (page.Found[Stor
 		func(ctx context.Context, q db.Querier) ([]Stored, error) { return list(ctx, q, f, p) })
 }
 
-// index is the one that a list is read by, the narrowest.
+// index is the database index that a list is read by.
 type index int
 
 const (
@@ -98,8 +98,8 @@ const (
 	byWait // for a number
 )
 
-// entries is the entries, as a, where an index finds them; by their numbers, as n, too: the organization is hidden
-// from PostgreSQL, which might read all of its entries for each number.
+// entries returns the tables that an index reads entries from, as a; byNumber adds their numbers, as n. The
+// organization is hidden from PostgreSQL, which might otherwise read all of its entries for each number.
 func (by index) entries() string {
 	if by == byNumber {
 		return `activity_numbers n JOIN activity a ON a.id = n.activity_id AND a.organization_id || '' = n.organization_id`
@@ -114,8 +114,8 @@ func (f Filter) index() index {
 	return byScope
 }
 
-// where is a filter as a condition that is read by an index, with the scopes given. A column with
-// something added to it is hidden from the engine, which might take another index for it.
+// where returns the filter, with the given scopes, as a condition to be read by an index. A column with something added
+// to it is hidden from the engine, which might otherwise choose another index for it.
 func (f Filter) where(by index, of []Scope) (condition string, args []any) {
 	const hidden = ` || ''`
 	args = []any{f.OrganizationID}
@@ -162,7 +162,7 @@ func (f Filter) where(by index, of []Scope) (condition string, args []any) {
 	return condition, args
 }
 
-// scopes is those of the filter, all if it has none.
+// scopes returns the filter's scopes, or all if it has none.
 func (f Filter) scopes() []Scope {
 	if f.Scopes == nil {
 		return scopes
@@ -170,13 +170,13 @@ func (f Filter) scopes() []Scope {
 	return f.Scopes
 }
 
-// onlyScopes reports whether nothing but scopes narrows the list, of which there are counts.
+// onlyScopes reports whether the filter has nothing but scopes, for which there are counts.
 func (f Filter) onlyScopes() bool {
 	f.OrganizationID, f.Scopes = "", nil
 	return reflect.ValueOf(f).IsZero()
 }
 
-// onlyAfter reports whether nothing but numbers narrows the list.
+// onlyAfter reports whether the filter has nothing but After.
 func (f Filter) onlyAfter() bool {
 	after := f.After
 	f.After = 0
@@ -202,13 +202,13 @@ func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, e
 	return entries, err
 }
 
-// Last returns the newest entry that fits a filter; [db.ErrNoRow]: there is none.
+// Last returns the newest entry that matches a filter, or [db.ErrNoRow] if there is none.
 func Last(ctx context.Context, q db.Querier, f Filter) (Stored, error) {
 	query, args := f.list(page.Page{Limit: 1})
 	return db.One(ctx, q, (*Stored).fields, query, args...)
 }
 
-// Weight is about how many bytes an entry takes.
+// Weight returns about how many bytes an entry takes.
 func (s Stored) Weight() int { return len(s.Changes) + len(s.Data) }
 
 func (f Filter) list(p page.Page) (query string, args []any) {
@@ -219,8 +219,8 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 	if by == byNumber {
 		return selectEntries(by, by.entries()) + condition + ` ORDER BY n.number DESC` + window, args
 	}
-	// There is no index of all scopes: the entries of the page are among the newest of each. Only the ids are sorted:
-	// with IN, SQLite sorts whole entries, in memory. Its CROSS JOIN keeps the order of what comes first.
+	// No index covers all scopes: the entries of the page are among the newest of each scope. Only the ids are sorted:
+	// with IN, SQLite would sort whole entries in memory. SQLite's CROSS JOIN keeps the order of its left side.
 	ids, most := make([]string, len(of)), db.Arg(&args, p.Limit+p.Offset)
 	for i, s := range of {
 		ofScope, _ := f.where(by, []Scope{s})
@@ -230,15 +230,15 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 	return selectEntries(by, shown) + ` WHERE a.id = shown.id ORDER BY shown.created_at DESC, shown.id DESC`, args
 }
 
-// A part of a stream, and how many entries without a number may follow the last.
+// The limits of a part of a stream, and of the entries without a number that follow the last part.
 const (
-	partEntries = 500 // that have numbers, whether they fit the filter or not: PostgreSQL might sort all that follow
+	partEntries = 500 // that have numbers, whether they match the filter or not: PostgreSQL might otherwise sort all that follow
 	partBytes   = 1 << 20
 	maxWaiting  = 1000
 )
 
-// Stream gives all entries that fit a filter to write, a part at a time: in the order of their
-// numbers, then those that have none yet, 1,000 at most.
+// Stream passes all entries that match a filter to write, a part at a time: those with numbers in their order, then at
+// most 1,000 that have none yet.
 func Stream(ctx context.Context, d *db.DB, f Filter, write func([]Stored) error) error {
 	for more := true; more; {
 		err := inflight.InPart(ctx, func(ctx context.Context) error {
@@ -256,8 +256,8 @@ func Stream(ctx context.Context, d *db.DB, f Filter, write func([]Stored) error)
 	return nil
 }
 
-// nextPart returns the entries that come after the number in a filter, which goes on after them, and may be none; the
-// last part has those without a number.
+// nextPart returns the entries after the number in a filter, and moves that number on past them. A part may be empty;
+// the last part includes the entries without a number.
 func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more bool, err error) {
 	var to int64
 	err = d.View(ctx, func(ctx context.Context, q db.Querier) error {
@@ -284,7 +284,7 @@ func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more boo
 	return part, more, err
 }
 
-// part are the entries with numbers after one and up to another.
+// part returns the query for the entries with numbers above after and at most to.
 func (f Filter) part(after, to int64) (query string, args []any) {
 	f.After = 0
 	condition, args := f.where(byNumber, f.scopes())
@@ -292,7 +292,7 @@ func (f Filter) part(after, to int64) (query string, args []any) {
 	return selectEntries(byNumber, byNumber.entries()) + condition + ` ORDER BY n.number`, args
 }
 
-// waiting is what has no number yet, and so comes after all that have one.
+// waiting returns the query for the entries that have no number yet, which come after all others.
 func (f Filter) waiting() (query string, args []any) {
 	f.After = 0
 	condition, args := f.where(byWait, f.scopes())

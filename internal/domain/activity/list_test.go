@@ -19,8 +19,7 @@ const ours, theirs = "01890000-0000-7000-8000-000000000001", "01890000-0000-7000
 
 var items = map[string][]string{ours: {"1", "2"}, theirs: {"3", "4"}}
 
-// Whatever a list is narrowed down to, its pages make up what was written, the
-// newest first.
+// With any filter, the pages of a list together have all matching entries, the newest first.
 func TestListOfAllScopes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -48,11 +47,11 @@ func TestListOfAllScopes(t *testing.T) {
 				OrganizationID: of, Scope: scopes[i*7/3%len(scopes)], ItemID: items[of][i%2],
 				User: User{ID: users[names[i%5%3]], Email: names[i%5%3]}, RequestID: strings.Repeat("x", i),
 				KeyID: []int64{0, 7, 8, 7, 8}[i%5], Verb: verbs[i*5%len(verbs)], CreatedAt: start.Add(time.Duration(i) * time.Second),
-				Name: strings.Repeat("n", i%7*5000), // some are added before the commit
+				Name: strings.Repeat("n", i%7*5000), // some are large
 			})
 		}
 		for _, part := range [][]Entry{written[:40], written[40:]} {
-			numberAll(t, d) // the first part: both are listed and counted
+			numberAll(t, d) // the first part: entries with and without a number are listed and counted
 			err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				for _, e := range part {
 					if err := Record(t.Context(), tx, e, e.CreatedAt); err != nil {
@@ -116,8 +115,8 @@ var filters = []Filter{
 	{OrganizationID: ours, Since: start.Add(9 * time.Second), Until: start.Add(40 * time.Second), KeyID: 8},
 }
 
-// Nothing is sorted but the few ids that each scope offers: else all entries would be
-// read. Whose entries, of what and by which key is seen in that of the scopes, each entry of which is looked at.
+// SQLite sorts only the few ids of each scope: otherwise it would read all entries. Filters by user, item or key use
+// the index of scopes and look at each of its entries.
 func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+t.TempDir()+"/foyer.db")
@@ -153,7 +152,7 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 	}
 }
 
-// A stream goes on after a part in which no entry fits the filter.
+// A stream goes on after a part in which no entry matches the filter.
 func TestStreamPassesOverWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -175,7 +174,8 @@ func TestStreamPassesOverWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// Those that wait are found by their ids, also while PostgreSQL does not know yet how much its tables have come to hold.
+// Entries that wait for a number are found by their ids, even while PostgreSQL does not know yet how large its tables
+// have become.
 func TestWaitingAreFoundByTheirIDs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -191,7 +191,7 @@ func TestWaitingAreFoundByTheirIDs(t *testing.T) {
 	})
 }
 
-// So is one with its data, by its number.
+// An entry is found with its data by its number, too.
 func TestOneIsFoundByItsNumber(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -222,7 +222,7 @@ func manyNumbers(ctx context.Context, tx *db.Tx) error {
 		INSERT INTO activity_numbers (activity_id, organization_id, number, hash) SELECT n, $1, n, 'a hash' FROM s`, ours)
 }
 
-// A stream gives back what it has read of each part, however much all of them are.
+// A stream releases the memory of each part after it is written, however large all parts together are.
 func TestStreamLeavesRoom(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

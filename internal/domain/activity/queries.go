@@ -19,13 +19,13 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	if err != nil {
 		return err
 	}
-	// On SQLite the id may be that of an entry which somebody has removed before it got its number.
+	// On SQLite the id may be that of an earlier entry, which somebody removed before it got its number.
 	return db.Exec(ctx, tx, `
 		INSERT INTO activity_unnumbered (organization_id, scope) VALUES ($1, $2)
 		ON CONFLICT (activity_id) DO UPDATE SET organization_id = $1, scope = $2`, e.OrganizationID, e.Scope)
 }
 
-// count keeps activity_counts exact: n entries with a number more.
+// count adds n to the count of an organization's entries of a scope that have a number.
 func count(tx *db.Tx, organizationID string, s Scope, n int64) {
 	db.Add(tx, `
 		INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, $2, $3)
@@ -33,7 +33,7 @@ func count(tx *db.Tx, organizationID string, s Scope, n int64) {
 		[]any{organizationID, s}, n)
 }
 
-// overdue names the organizations whose oldest entry was made before a time.
+// overdue returns the organizations whose oldest entry was made before a time.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT c.organization_id FROM activity_chains c
@@ -52,8 +52,8 @@ func oldest(ctx context.Context, q db.Querier, organizationID string, limit int)
 		WHERE n.organization_id = $1 ORDER BY n.number LIMIT $2`, organizationID, limit)
 }
 
-// drop removes the oldest entries, from the first to a last, whose hash stays for those after it. With both
-// their numbers PostgreSQL sees that they are few, and the organization is hidden, as in where.
+// drop removes the oldest entries, from first to last, and keeps the hash of the last for those after it. Given both
+// numbers, PostgreSQL sees that they are few. The organization is hidden, as in where.
 func drop(ctx context.Context, tx *db.Tx, organizationID string, first, last Stored) error {
 	const these = ` FROM activity_numbers WHERE organization_id = $1 AND number >= $2 AND number <= $3`
 	return errors.Join(

@@ -10,7 +10,7 @@ import (
 // maxReason is how many characters a reason has at most.
 const maxReason = 500
 
-// CheckReason reads why something is switched off. Faults name reason.
+// CheckReason reads the reason why something is switched off. Faults name the field reason.
 func CheckReason(f patch.Field[string]) (string, error) {
 	if !f.Set {
 		return "", fault.Field(fault.Required, "reason", "Must be given: 1 to %d characters that say why.", maxReason)
@@ -21,7 +21,7 @@ func CheckReason(f patch.Field[string]) (string, error) {
 	return strings.TrimSpace(f.Value), nil
 }
 
-// Reason is a reason that was changed; "" is none.
+// Reason returns the change of a reason; "" is none.
 func Reason(field, before, after string) Change {
 	shown := func(reason string) any {
 		if reason == "" {

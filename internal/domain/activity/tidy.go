@@ -7,8 +7,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Tidy removes the entries that were made before a time, of one organization after another.
-// Chains get shorter at their start alone: an entry stays as long as one before it does.
+// Tidy removes the entries that were made before a time, one organization after another. It shortens chains only at
+// their start: an entry stays as long as one before it does.
 func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
 	organizations, err := overdue(ctx, d, before)
 	if err != nil {
@@ -28,7 +28,8 @@ func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
 	return nil
 }
 
-// lockStored makes others wait who remove stored entries, or something of them: each comes to them in an order of its own.
+// lockStored makes transactions that remove stored entries, or parts of them, wait for each other: each locks entries
+// in an order of its own.
 func lockStored(tx *db.Tx) { db.Lock(tx, "stored activity") }
 
 func tidyChain(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (n int, err error) {

@@ -68,8 +68,7 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 	})
 }
 
-// However many lists there are, they are not looked at one by one: those with nothing
-// to remove would keep the others from their turn.
+// Tidy does not look at each organization: those with nothing to remove would delay the others.
 func TestTidyLeavesWhatIsNotDue(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -99,7 +98,7 @@ func TestTidyLeavesWhatIsNotDue(t *testing.T) {
 	})
 }
 
-// However many traces are too old, no transaction that removes them is long.
+// Traces that are too old are removed in short transactions, however many there are.
 func TestDropTraces(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -126,7 +125,7 @@ func TestDropTraces(t *testing.T) {
 	})
 }
 
-// Whoever erases a person and what removes old entries, or their data, take turns, in whichever order they come to the entries.
+// Erasing a person and removing old entries, or their data, take turns, whatever order they lock the entries in.
 func TestTidyWhileErasing(t *testing.T) {
 	t.Parallel()
 	for what, tidy := range map[string]func(ctx context.Context, d *db.DB, before time.Time) error{"entries": activity.Tidy, "data": activity.DropData} {

@@ -9,26 +9,26 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Kept is the head of a chain as somebody has kept it elsewhere; the zero value is none.
+// Kept is the head of a chain that somebody has kept elsewhere; the zero value is none.
 type Kept struct {
 	Number int64
 	Hash   string
 }
 
-// Verified is how far a chain is as it was made.
+// Verified is the result of Verify.
 type Verified struct {
 	Head    Head
-	Entries int64  // that were looked at and are right
-	Wrong   string // the first that is not, or why the kept head cannot be checked; "": none
+	Entries int64  // that were checked and are right
+	Wrong   string // what is wrong with the first that is not, or why the kept head cannot be checked; "": nothing
 }
 
-// Chains names the organizations that have activity or may have had some.
+// Chains returns the organizations that have activity or may have had some.
 func Chains(ctx context.Context, d *db.DB) ([]string, error) {
 	return db.All(ctx, d, db.Value[string], `SELECT id FROM organizations UNION SELECT organization_id FROM activity_chains ORDER BY 1`)
 }
 
-// Verify follows an organization's chain up to the first entry that was changed, removed or put
-// in. A chain that somebody made anew as a whole is seen by its kept head alone.
+// Verify follows an organization's chain up to the first entry that was changed, removed or put in. Only its kept head
+// reveals a chain that somebody has made anew as a whole.
 func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Verified, error) {
 	w := walk{kept: kept}
 	wrong, err := w.follow(ctx, d, organizationID)
@@ -41,11 +41,10 @@ func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Ve
 	return Verified{Head: w.head, Entries: w.entries, Wrong: wrong}, nil
 }
 
-// beforeAll is before all numbers, so that what was put before the first entry is seen.
+// beforeAll is lower than all numbers, so that entries put in before the first one are found.
 const beforeAll = math.MinInt64
 
-// follow looks at all entries that have a number, and says what is wrong with the first that is not
-// as it was made.
+// follow checks all entries that have a number, and returns what is wrong with the first that is not as it was made.
 func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wrong string, err error) {
 	for after := int64(beforeAll); ; after = w.last {
 		part, to, more, err := w.part(ctx, d, organizationID, after)
@@ -63,7 +62,7 @@ func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wro
 	}
 }
 
-// part returns the entries after a number, up to one that it returns or, with more, to fewer.
+// part returns the entries after a number, up to the number to. more reports that there are further ones up to it.
 func (w *walk) part(ctx context.Context, d *db.DB, organizationID string, after int64) (part []chained, to int64, more bool, err error) {
 	err = d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
 		if w.head, err = HeadOf(ctx, q, organizationID); err != nil {
@@ -80,8 +79,8 @@ func (w *walk) part(ctx context.Context, d *db.DB, organizationID string, after 
 	return part, to, more, err
 }
 
-// partAfter is the last number of the part of a chain after a number; the last part has no end, so that what was put
-// after the head is seen.
+// partAfter returns the last number of the part that comes after a number. The last part has no end, so that entries
+// put in after the head are found.
 func (h Head) partAfter(after int64) int64 {
 	if h.Number-after <= partEntries {
 		return math.MaxInt64
@@ -97,7 +96,7 @@ func numbered(ctx context.Context, q db.Querier, organizationID string, after, t
 		WHERE n.organization_id = $1 AND n.number > $2 AND n.number <= $3 ORDER BY n.number`, organizationID, after, to)
 }
 
-// stray says of an entry that has no number, and does not wait for one, that it was put in.
+// stray reports the first entry that has no number and does not wait for one: somebody has put it in.
 func stray(ctx context.Context, d *db.DB, organizationID string) (string, error) {
 	id, err := db.One(ctx, d, db.Value[int64], `
 		SELECT id FROM activity WHERE organization_id = $1
@@ -112,7 +111,7 @@ func stray(ctx context.Context, d *db.DB, organizationID string) (string, error)
 	return fmt.Sprintf("the entry with the id %d was put in: it has no number", id), nil
 }
 
-// walk is how far Verify is.
+// walk is the progress of Verify.
 type walk struct {
 	head    Head
 	kept    Kept
@@ -128,7 +127,7 @@ func (w *walk) skipDropped() {
 	}
 }
 
-// step looks at the next entry, and says what is wrong with it.
+// step checks the next entry, and returns what is wrong with it.
 func (w *walk) step(e *chained) string {
 	switch {
 	case e.Number <= w.last:
@@ -141,18 +140,18 @@ func (w *walk) step(e *chained) string {
 		return fmt.Sprintf("entry %d (id %d) is not the one whose hash was kept: it, or one before it, was changed, removed or put in", e.Number, e.ID)
 	}
 	if e.Number == w.kept.Number {
-		w.kept = Kept{} // it is right, though a server may drop it now
+		w.kept = Kept{} // it is right, even if a server drops it now
 	}
 	w.last, w.hash = e.Number, e.Hash
 	w.entries++
 	return ""
 }
 
-// fits reports whether what can be erased is as it was made, or erased.
+// fits reports whether each text that can be erased is as it was made or erased.
 func (c *chained) fits(dataDropped int64) bool { return c.keepsData(dataDropped) && c.textsFit() }
 
-// keepsData reports whether data is missing only where it was erased, or dropped with that of all entries
-// up to a number.
+// keepsData reports whether data is missing only where it was erased, or dropped with the data of all entries up to a
+// number.
 func (c *chained) keepsData(dropped int64) bool {
 	if c.Data != "" {
 		return !c.dataErased
@@ -170,7 +169,7 @@ func (c *chained) textsFit() bool {
 		(c.Data == "" || hashText(c.salt, c.Data) == c.dataHash)
 }
 
-// end says what is wrong after the last entry.
+// end returns what is wrong after the last entry.
 func (w *walk) end() string {
 	switch {
 	case w.head.Number > w.last:

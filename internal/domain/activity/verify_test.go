@@ -28,7 +28,7 @@ func TestEqualChangesAreLeftOut(t *testing.T) {
 	})
 }
 
-// Data that is missing was erased, which the entry shows, or was dropped with all that is older.
+// Verify reports missing data unless it was erased, which the entry shows, or dropped with all older data.
 func TestVerifyMissesData(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -85,7 +85,8 @@ func TestVerifyMissesData(t *testing.T) {
 	})
 }
 
-// A chain is followed over many parts, whatever of it is missing, and however far away what was put in is.
+// Verify follows a chain over many parts, whatever is missing from it, and finds entries that were put in however far
+// away.
 func TestVerifyManyParts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
