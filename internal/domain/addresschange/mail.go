@@ -12,22 +12,21 @@ import (
 	"foyer/internal/infra/mail"
 )
 
-// MailJob is the kind of the jobs that mail about changes; their item is what the link in the mail
-// is for, and names the change.
+// MailJob is the kind of the jobs that send mails about changes. Their item names the use of the link in the mail, and
+// the change.
 const MailJob = "address_mail"
 
-// Post carries mails about changes of addresses.
+// Post sends mails about address changes.
 type Post struct {
 	Service Service
 	SMTP    mail.SMTP
 	From    string // an address, or "Name <address>"
 }
 
-// Kind is how jobs of kind MailJob are done.
+// Kind returns how jobs of the kind MailJob are done.
 func (p Post) Kind() job.Kind { return job.Kind{Do: p.send} }
 
-// send mails a link to the new or the old address. Each try makes another link, since none is
-// stored; all that arrive are good.
+// send mails a link to the new or the old address. Each try makes a new link, since none is stored; all of them work.
 func (p Post) send(ctx context.Context, j job.Job) error {
 	to, id, _ := strings.Cut(j.Item, " ")
 	token, err := p.Service.token(use(to), id)
@@ -36,7 +35,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	}
 	c, err := p.Service.Open(ctx, token)
 	switch {
-	case fault.Is(err, fault.NotFound): // another was asked for, or it is done
+	case fault.Is(err, fault.NotFound): // it was replaced by another one, or it is done
 		return nil
 	case err != nil && !fault.IsOurs(err):
 		return job.Permanent(err)
@@ -50,7 +49,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	return p.SMTP.Send(ctx, m)
 }
 
-// mailText is what a mail says.
+// mailText holds the values that a mail shows.
 type mailText struct {
 	Host               string // of this server
 	OldEmail, NewEmail string

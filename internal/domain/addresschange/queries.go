@@ -18,7 +18,8 @@ func (c *Change) fields() []any {
 	return []any{&c.id, &c.userID, &c.OldEmail, &c.NewEmail, &c.sessionID, &c.createdAt, db.Null(&c.changedAt), &c.current}
 }
 
-// find finds a change, whose user may have got another address from an operator meanwhile, and whose key may have expired.
+// find finds a change. One that is not done is not current if an operator has changed the user's address meanwhile, or
+// if its key has expired.
 func find(ctx context.Context, q db.Querier, id string, now time.Time) (Change, error) {
 	return db.One(ctx, q, (*Change).fields, `
 		SELECT c.id, c.user_id, c.old_email, c.new_email, c.session_id, c.created_at, c.changed_at,
@@ -37,7 +38,7 @@ func sharesOrganization(ctx context.Context, tx *db.Tx, userID int64, email stri
 			WHERE u.email = $2 AND u.id <> $1 AND own.user_id = $1)`, userID, email)
 }
 
-// markChanged notes that a change is done: it can be undone whatever becomes of the key.
+// markChanged stores that a change is done. It can be undone even after its key is gone.
 func markChanged(ctx context.Context, tx *db.Tx, id string, at time.Time) error {
 	return db.Exec(ctx, tx, `UPDATE address_changes SET changed_at = $2, key_id = NULL WHERE id = $1`, id, at)
 }

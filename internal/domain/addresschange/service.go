@@ -1,5 +1,5 @@
-// Package addresschange lets users change their own address: whoever reads mail at the new one
-// confirms it, and whoever reads mail at the old one can undo that for a time.
+// Package addresschange lets users change their own address: a link mailed to the new address confirms the change, and
+// a link mailed to the old one can undo it for a time.
 package addresschange
 
 import (
@@ -22,14 +22,14 @@ import (
 const (
 	// linkTime is how long the link to a new address works.
 	linkTime = 24 * time.Hour
-	// kept is how long a change is known, to say that a link to it is past its time.
+	// kept is how long a change is stored, so that a link to it can be answered as expired.
 	kept = linkTime + 2*org.AddressHeld
 
 	// maxAsked is how many changes a user may ask for in an hour.
 	maxAsked = 5
 )
 
-// Service is how users change their address.
+// Service changes the addresses of users.
 type Service struct {
 	DB            *db.DB
 	Keys          *access.Keys
@@ -42,11 +42,11 @@ type Service struct {
 	Box           seal.Box // makes links: none is stored
 }
 
-// Change is a change of a user's address. Until its link is followed, it is only wanted.
+// Change is a change of a user's address, which is made once its link is followed.
 type Change struct {
 	OldEmail string
 	NewEmail string
-	Undo     bool // the link is the one that undoes it
+	Undo     bool // the link undoes the change
 	Done     bool
 
 	id        string
@@ -54,11 +54,11 @@ type Change struct {
 	sessionID int64
 	createdAt time.Time
 	changedAt time.Time
-	current   bool // it may still come; of one that is done: the user's address is one that it, or a later one, led to
+	current   bool // it can still be confirmed or, if it is done, the user's address still comes from it or a later change
 }
 
-// ChangeSelf changes the names of the user who is a caller. Another address is mailed a link, and
-// becomes theirs when that is followed; the old one is told.
+// ChangeSelf changes the names of the caller's user. A new address is mailed a link, and becomes theirs once the link
+// is followed; the old address gets a mail, too.
 func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p org.SelfPatch) (org.User, error) {
 	u, err := s.Organizations.ChangeSelf(ctx, c, p, func(ctx context.Context, tx *db.Tx, u org.User, email string) error {
 		return s.ask(ctx, tx, c, u, email)
@@ -69,8 +69,8 @@ func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p org.SelfPatc
 	return u, err
 }
 
-// ask has mails sent about a change. It tells of no user whom the caller cannot see otherwise:
-// whether the address belongs to somebody else, the mail to it says.
+// ask stores a change and has mails sent about it. It reveals no user whom the caller cannot see: only the mail to the
+// address says whether it belongs to somebody else.
 func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User, email string) error {
 	if !s.Mails {
 		return fault.New(fault.Denied, "This server has no mail server to confirm another address with: ask its operator to change yours.")
@@ -92,7 +92,7 @@ func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User
 	if err := quota.CountMail(ctx, tx, email, s.MailLimit, now); err != nil {
 		return err
 	}
-	if err := deletePending(ctx, tx, u.ID); err != nil { // links to them are dead: the last one counts
+	if err := deletePending(ctx, tx, u.ID); err != nil { // only the last change counts: links to earlier ones no longer work
 		return err
 	}
 	wanted := Change{id: rand.Text(), userID: u.ID, OldEmail: u.Email, NewEmail: email, sessionID: c.SessionID, createdAt: now}
@@ -115,7 +115,7 @@ const (
 	toUndo    use = "undo"
 )
 
-// token is what the link to a change carries.
+// token returns the token in the link to a change.
 func (s Service) token(u use, id string) (string, error) { return s.Box.Seal([]byte(id), []byte(u)) }
 
 func (s Service) read(token string) (u use, id string, ok bool) {
@@ -155,19 +155,19 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Change, 
 
 var errExpired = fault.New(fault.Expired, "The link has expired: a change of address is to be confirmed within a day, and can be undone for 7 days.")
 
-// ends is when the link to a change stops working.
+// ends returns when the link to a change stops working.
 func (c Change) ends() time.Time {
 	ends := c.createdAt.Add(linkTime)
 	switch {
 	case c.Undo && c.Done:
 		return c.changedAt.Add(org.AddressHeld)
-	case c.Undo: // the change may still come
+	case c.Undo: // the change may still be confirmed
 		return ends.Add(org.AddressHeld)
 	}
 	return ends
 }
 
-// Use does what a link is for: of any number who try, one succeeds. By is the request that does.
+// Use does what a link is for. If several requests try at once, one succeeds. by is the request.
 func (s Service) Use(ctx context.Context, token string, by access.Caller) (Change, error) {
 	if _, err := s.Open(ctx, token); err != nil { // so that a wrong link costs no transaction
 		return Change{}, err
@@ -190,7 +190,7 @@ func (s Service) Use(ctx context.Context, token string, by access.Caller) (Chang
 	return c, err
 }
 
-// confirm changes the address. Links to sign in with that went to the old one are dead then.
+// confirm changes the address. Sign-in links that were mailed to the old one no longer work.
 func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) error {
 	if err := s.Organizations.Admit(ctx, tx, u.ID, c.NewEmail); err != nil {
 		return err
@@ -204,8 +204,8 @@ func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org
 	return markChanged(ctx, tx, c.id, s.DB.Now())
 }
 
-// undo gives a user back the address that they had before a change, and any later one. Whoever asked
-// for it was not them, and had a key or a session of theirs: all of these end.
+// undo gives a user back the address that they had before a change and any later ones. Somebody else asked for the
+// change, with a key or a session of theirs: all of these end.
 func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) (err error) {
 	if c.Done && u.Email != c.OldEmail { // it may have been changed back
 		if u, err = s.Organizations.ChangeAddress(ctx, tx, by, u, c.OldEmail, true); err != nil {
@@ -221,8 +221,8 @@ func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.Us
 	return deleteSince(ctx, tx, u.ID, c.createdAt)
 }
 
-// EndSessions ends all sessions of the caller's user, and the change that waits for its link: it may be
-// somebody else who asked for it, in one of them.
+// EndSessions ends all sessions of the caller's user, and deletes the change that waits for its link: somebody else may
+// have asked for it in one of the sessions.
 func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
 	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
@@ -235,12 +235,12 @@ func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
 	})
 }
 
-// Tidy removes changes to which no link works.
+// Tidy removes changes whose links no longer work.
 func (s Service) Tidy(ctx context.Context) error {
 	return s.DB.DeleteOld(ctx, `address_changes`, `id`, `created_at < $1 ORDER BY created_at`, s.DB.Now().Add(-kept))
 }
 
-// EraseUser removes a person's changes of address, and those of others to theirs.
+// EraseUser removes a person's changes of address, and those of others to or from their addresses.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	if err := deleteSince(ctx, tx, p.UserID, time.Time{}); err != nil {
 		return err

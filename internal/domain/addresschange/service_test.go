@@ -96,7 +96,7 @@ func (r *rig) ask(c access.Caller, email string) error {
 
 var inMail = regexp.MustCompile(`https://foyer\.example/address/([\w-]+)`)
 
-// deliver sends the mails that wait, and returns the links in the new ones, by address; "" is none.
+// deliver sends the mails that wait, and returns the links in the new ones, by address; "": no link.
 func (r *rig) deliver() map[string]string {
 	r.t.Helper()
 	sent := len(r.mails.Mails())
@@ -141,7 +141,7 @@ func (r *rig) want(kind fault.Kind, err error) {
 	}
 }
 
-// wantRecorded wants an entry by somebody about a change.
+// wantRecorded checks that an entry by somebody shows a change.
 func (r *rig) wantRecorded(by access.Caller, scope activity.Scope, change string) {
 	r.t.Helper()
 	all := must[page.Found[activity.Stored]](r.t)(activity.List(r.t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID}, page.First))
@@ -192,8 +192,8 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 	})
 }
 
-// An address that is somebody's, or that an organization would not take, is refused; of somebody whom
-// the user cannot see, only the mail to the address says that.
+// An address of another user, or one that an organization does not allow, is refused. If the caller cannot see the
+// other user, only the mail to the address says so.
 func TestAddressOfSomebody(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -233,7 +233,7 @@ func TestAddressOfSomebody(t *testing.T) {
 	})
 }
 
-// Nobody gets an address by a link that was raced, replaced or is past its time.
+// Nobody gets an address by a link that has lost a race, was replaced or has expired.
 func TestAddressIsNotTakenOver(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -270,13 +270,13 @@ func TestAddressIsNotTakenOver(t *testing.T) {
 		if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, "bea@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err == nil {
 			r.want(fault.NotFound, r.use(overtaken)) // an operator was faster
 			r.wantEmail(bea, "set@x.example")
-		} else if !fault.Is(err, fault.NotFound) { // they have won the race
+		} else if !fault.Is(err, fault.NotFound) { // bea has won the race
 			t.Error(err)
 		}
 	})
 }
 
-// For 7 days the old address undoes a change, and all that came after it; nobody else gets it meanwhile.
+// For 7 days the link to the old address undoes a change and all later ones; nobody else gets that address meanwhile.
 func TestAddressIsGivenBack(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -341,7 +341,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 	})
 }
 
-// Whoever has changed their address back can still say that the change was not theirs: no entry says that nothing was changed.
+// A change can be undone even after the address was changed back: no entry is recorded for a change of nothing.
 func TestUndoAfterChangingBack(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -366,7 +366,7 @@ func TestUndoAfterChangingBack(t *testing.T) {
 	})
 }
 
-// Whoever changes an address can take it back though somebody who had it before them is erased.
+// A user can undo a change of address even if an earlier holder of the old address is erased.
 func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 	each(t, func(r *rig) {
 		orgs := r.Organizations
@@ -395,7 +395,8 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 	})
 }
 
-// What is only wanted can be stopped from the old address, too, unless an operator has decided otherwise.
+// The link to the old address also stops a change that is not confirmed yet, but does nothing once an operator has
+// changed the address.
 func TestChangeOfAddressIsStopped(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -425,8 +426,8 @@ func TestChangeOfAddressIsStopped(t *testing.T) {
 	})
 }
 
-// What somebody else asked for with a key or in a session ends when the user locks them out of these; what is
-// done can still be undone.
+// A change that somebody else asked for with a key or in a session ends when the user ends that key or session. A
+// change that is done can still be undone.
 func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -450,7 +451,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantEnded(links)
-		r.want(fault.Denied, r.ask(stolen, "thief@x.example")) // as on a server that does not know yet
+		r.want(fault.Denied, r.ask(stolen, "thief@x.example")) // as on a server that does not know of it yet
 
 		short, _, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.UserID, Scope: access.All, ExpiresIn: time.Hour})
 		if err != nil {
@@ -494,7 +495,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 	})
 }
 
-// What was asked for in a session ends when that is ended from elsewhere, and not when whoever asked signs out.
+// An unconfirmed change ends when its session is ended from elsewhere, and not when the user signs out of that session.
 func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -535,7 +536,7 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// A user has mails sent about no more than five changes an hour.
+// A user can ask for at most five changes an hour.
 func TestChangesOfAddressAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
@@ -555,7 +556,7 @@ func TestChangesOfAddressAreLimited(t *testing.T) {
 	})
 }
 
-// What a stranger gets counts for their address, whoever asks for it.
+// Mails count against the limit of the address that they go to, whoever asks for them.
 func TestMailsAboutChangesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		r.MailLimit = 2
