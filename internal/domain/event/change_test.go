@@ -13,8 +13,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// change has something change a webhook while the first tries of a batch are under way: their answers wait for it. It
-// returns a counter of the tries that came.
+// change calls fn, which changes a webhook, while the first tries of a batch are under way: their answers wait for it.
+// It returns a counter of the tries that came.
 func (r rig) change(to *receiver, fn func() error) *atomic.Int64 {
 	var once sync.Once
 	came := &atomic.Int64{}
@@ -30,7 +30,7 @@ func (r rig) change(to *receiver, fn func() error) *atomic.Int64 {
 	return came
 }
 
-// What is begun after a webhook was changed goes by the change.
+// A try that begins after a webhook was changed follows the change.
 func TestChangedInABatch(t *testing.T) {
 	each(t, func(r rig) {
 		const events = batchSize / 2
@@ -75,7 +75,7 @@ func TestChangedInABatch(t *testing.T) {
 	})
 }
 
-// What is erased while a batch is sent is in no try that is begun afterwards.
+// A try that begins after an erasure does not send what was erased, even within a batch.
 func TestErasedInABatch(t *testing.T) {
 	each(t, func(r rig) {
 		const events = batchSize / 2
@@ -98,8 +98,7 @@ func TestErasedInABatch(t *testing.T) {
 	})
 }
 
-// An answer judges only the webhook that it was given to: neither one that has another url since, nor one that was
-// switched on anew.
+// An answer does not count for a webhook that got another url, or was switched off and on, after the try began.
 func TestAnswerToWhatItWas(t *testing.T) {
 	each(t, func(r rig) {
 		old, other := r.receiver(), r.receiver()
@@ -136,7 +135,7 @@ func TestAnswerToWhatItWas(t *testing.T) {
 	})
 }
 
-// The failures of the receiver at the old url are not those of the one at the new url.
+// Failures of the receiver at an old url do not count for the one at the new url.
 func TestOtherURLAfterFailures(t *testing.T) {
 	each(t, func(r rig) {
 		failing := r.receiver()
@@ -156,8 +155,7 @@ func TestOtherURLAfterFailures(t *testing.T) {
 	})
 }
 
-// Of what was to be sent again, and was not before the webhook was switched off, the delivery says so, whatever came of it
-// the time before.
+// A redelivery that was not sent before its webhook was switched off says so, whatever the result of the time before.
 func TestSwitchedOffBeforeSentAgain(t *testing.T) {
 	each(t, func(r rig) {
 		for _, status := range []int{http.StatusOK, http.StatusBadGateway} {

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A key that ends while its request waits for the webhooks of its organization makes none.
+// A key that ends while its request waits for the lock on its organization's webhooks makes no webhook.
 func TestKeyEndsWhileWaiting(t *testing.T) {
 	each(t, func(r rig) {
 		key, _, err := access.NewKeys(r.DB).Create(r.Context(), access.Draft{UserID: r.caller.UserID, Scope: access.All, ExpiresIn: time.Hour})
@@ -30,7 +30,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 		})
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			db.Lock(tx, "webhooks of "+ours)
-			if _, err := count(ctx, tx, ours); err != nil { // it is locked when that returns
+			if _, err := count(ctx, tx, ours); err != nil { // the lock is held when that returns
 				return err
 			}
 			create()

@@ -20,19 +20,18 @@ import (
 	"foyer/internal/infra/upstream/egress"
 )
 
-// switchOffAfter is for how long every try must have failed.
+// switchOffAfter is how long every try must have failed before a webhook is switched off.
 const switchOffAfter = 5 * 24 * time.Hour
 
-// pauses are those between tries, as the Standard Webhooks specification proposes them, within
-// 3 days.
+// pauses are the pauses between tries that the Standard Webhooks specification proposes, within 3 days.
 var pauses = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 20 * time.Hour,
 }
 
-// maxPause is more than any pause is.
+// maxPause is longer than any pause.
 const maxPause = 24 * time.Hour
 
-// judge notes how a webhook takes what is sent to it, and switches one off that is gone.
+// judge notes whether a webhook fails, and switches it off if its receiver is gone or has failed for too long.
 func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Delivery) error {
 	tried = slices.DeleteFunc(slices.Clone(tried), func(d Delivery) bool { return d.Error == errorExpired }) // nothing was sent
 	if len(tried) == 0 || !w.Enabled {
@@ -64,7 +63,7 @@ func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Deliv
 	return s.record(ctx, tx, access.Caller{}, *w, activity.Disabled, []activity.Change{activity.Changed("reason", nil, reason)})
 }
 
-// try sends an event once, and sets how that went.
+// try sends an event once, and stores the result in d.
 func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 	began := s.DB.Now()
 	d.TriedAt, d.wasDue = began, d.DueAt
@@ -78,11 +77,11 @@ func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 		d.State, d.DueAt = Failed, time.Time{}
 	default:
 		pause := pauses[d.Attempts-1]
-		d.DueAt = s.DB.Now().Add(pause + rand.N(pause/10)) // so that what failed together does not come back together
+		d.DueAt = s.DB.Now().Add(pause + rand.N(pause/10)) // so that deliveries that failed together are not retried together
 	}
 }
 
-// statusGone is what a receiver answers that wants no more events.
+// statusGone is the answer of a receiver that wants no more events.
 const statusGone = 410
 
 // Classes of errors, beside those of egress.
@@ -93,12 +92,12 @@ const (
 	errorExpired  = "expired" // the event is no longer kept
 )
 
-// send posts an event as the Standard Webhooks specification has it, and returns the status of the
-// answer and, unless it was taken, a class of error; with what failed on our side, if that was it.
+// send posts an event as the Standard Webhooks specification defines. It returns the status of the answer, a class of
+// error unless the event was accepted, and what failed on our side, if anything.
 func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, class string, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.timeout, timeLimit))
 	defer cancel()
-	ev, err := find(ctx, s.DB, w.OrganizationID, d.Sequence) // now: nothing is sent that was erased
+	ev, err := find(ctx, s.DB, w.OrganizationID, d.Sequence) // read now, so that nothing erased is sent
 	if errors.Is(err, errNotKept) {
 		return 0, errorExpired, nil
 	}
@@ -140,7 +139,7 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 	return status, class, failure
 }
 
-// sign returns the signatures of a content: by the secret, and by the old ones that are still good.
+// sign returns the signatures of a content by the secret, and by the old secrets that are still valid.
 func (s Service) sign(w Webhook, now time.Time, content string) (string, error) {
 	sealed := []string{w.sealed}
 	for _, old := range w.oldSecrets {
@@ -152,7 +151,7 @@ func (s Service) sign(w Webhook, now time.Time, content string) (string, error) 
 	for i, text := range sealed {
 		key, err := s.Box.Open(text, []byte(w.OrganizationID))
 		if i > 0 && err != nil {
-			continue // it was sealed under a secret of the server that is lost: the new one is what helps
+			continue // it was sealed under a server secret that is lost; the new secret still signs
 		}
 		if err != nil {
 			return "", fmt.Errorf("open its secret, which may be sealed under another FOYER_SECRET: %w", err)
@@ -164,7 +163,7 @@ func (s Service) sign(w Webhook, now time.Time, content string) (string, error) 
 	return strings.Join(all, " "), nil
 }
 
-// Tidy removes deliveries and events that are older than they are kept.
+// Tidy removes deliveries and events that are older than keptFor.
 func (s Service) Tidy(ctx context.Context) error {
 	before := s.DB.Now().Add(-keptFor)
 	if err := s.DB.DeleteOld(ctx, `webhook_deliveries`, `id`, `created_at < $1 ORDER BY created_at`, before); err != nil {

@@ -19,8 +19,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// A receiver that is down, slow, lying and back again, with two servers killed in between, gets
-// every event at least once, signed, and is led nowhere else.
+// A receiver that is down, hangs, redirects, fails and is back again, while two servers are killed, gets every event at
+// least once, signed. No redirect is followed.
 func TestEveryEventAtLeastOnce(t *testing.T) {
 	each(t, func(r rig) {
 		to, other := r.receiver(), r.receiver()
@@ -47,7 +47,7 @@ func TestEveryEventAtLeastOnce(t *testing.T) {
 			to.set(wrong)
 			r.happen(3)
 			if r.timeout = 0; i == hanging {
-				r.timeout = time.Second // so that it is soon known to hang
+				r.timeout = time.Second // so that the try soon ends
 			}
 			r.send(r.Service)
 			if i%2 == 0 {
@@ -81,7 +81,7 @@ func TestEveryEventAtLeastOnce(t *testing.T) {
 	})
 }
 
-// kill is a server that ends after it has sent, and before it has written that down.
+// kill acts as a server that is killed after it has sent a batch, and before it has stored the results.
 func (r rig) kill(w Webhook) {
 	r.Helper()
 	r.pass(time.Hour)
@@ -95,7 +95,7 @@ func (r rig) kill(w Webhook) {
 	}
 }
 
-// What is tried again and again comes at the specification's times, and ends after 3 days.
+// Retries come at the times of the specification, and end after 3 days.
 func TestSchedule(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -125,7 +125,7 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// A receiver that hangs holds up no other.
+// A receiver that hangs does not delay others.
 func TestHangingReceiver(t *testing.T) {
 	each(t, func(r rig) {
 		hanging, fine := r.receiver(), r.receiver()
@@ -197,7 +197,7 @@ func TestSwitchedOff(t *testing.T) {
 	})
 }
 
-// An event that is no longer kept, of which nothing is sent, is no failure of its receiver.
+// An event that is no longer kept is not sent, and does not count as a failure of the receiver.
 func TestExpiredIsNoFailure(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -224,7 +224,7 @@ func TestExpiredIsNoFailure(t *testing.T) {
 	})
 }
 
-// After a restore nothing is sent, until somebody says so: then what happens from then on.
+// After a restore nothing is sent until an operator says so; events from then on are.
 func TestHold(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -271,8 +271,8 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// A secret that was replaced is good for a day, also if the next one is replaced within that day: the answer
-// with it may have been lost. There is a bound to how many are.
+// A replaced secret is valid for a day, even if the next one is replaced within that day: the answer with the next one
+// may have been lost. The number of old secrets is limited.
 func TestRotateAgain(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -309,7 +309,7 @@ func TestRotateAgain(t *testing.T) {
 	})
 }
 
-// Both secrets are good for a day, and never stored as they are.
+// Both secrets are valid for a day, and neither is stored in plain text.
 func TestRotate(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -338,7 +338,7 @@ func TestRotate(t *testing.T) {
 	})
 }
 
-// Where the server has lost its secret, a webhook fails until its own is rotated, and no longer.
+// Once the server has lost its secret, a webhook fails until its own secret is rotated.
 func TestRotateUnderAnotherSecret(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -363,7 +363,7 @@ func TestRotateUnderAnotherSecret(t *testing.T) {
 	})
 }
 
-// Whoever runs the server reads in its log, once for each turn, what fails on its side.
+// Failures on the server's side are logged once for each turn.
 func TestFailuresOfOursAreLogged(t *testing.T) {
 	each(t, func(r rig) {
 		w := r.webhook(r.receiver().URL, "app.*")
@@ -383,7 +383,7 @@ func TestFailuresOfOursAreLogged(t *testing.T) {
 	})
 }
 
-// verifyFails says what is wrong if an old secret is still good.
+// verifyFails returns what is wrong if an old secret is still valid.
 func verifyFails(r rig, id int64, secret string) string {
 	w, err := findWebhook(r.Context(), r.DB, ours, id, "")
 	if err != nil {
@@ -399,7 +399,7 @@ func verifyFails(r rig, id int64, secret string) string {
 	return ""
 }
 
-// Where an operator takes an address back, nothing is sent any more: the dialer asks at each try.
+// Nothing is sent once an operator no longer allows an address: the dialer checks it at each try.
 func TestAddressIsRefusedAtDelivery(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -409,7 +409,7 @@ func TestAddressIsRefusedAtDelivery(t *testing.T) {
 		if d := r.deliveries(w.ID)[0]; d.Error != "address" || d.Status != 0 || len(to.seen()) > 0 {
 			r.Errorf("%+v, %q", d, to.seen())
 		}
-		// It can be switched off by sending all of it back, and not be sent elsewhere.
+		// Sending back the whole webhook can switch it off, but not change its url to another one that is refused.
 		whole := Draft{URL: patch.Of(to.URL), Events: patch.Of([]string{"app.*"}), Description: patch.Of(""), Enabled: patch.Of(false)}
 		if w, err := r.server(r.DB, nil).Update(r.Context(), r.caller, w.ID, whole); err != nil || w.Enabled {
 			r.Errorf("%+v, %v", w, err)
@@ -426,7 +426,7 @@ func TestAddressIsRefusedAtDelivery(t *testing.T) {
 	})
 }
 
-// A test comes to its webhook alone, and each webhook gets what it asked for.
+// A test goes only to its webhook, and each webhook gets what it asked for.
 func TestWhatIsSentToWhom(t *testing.T) {
 	each(t, func(r rig) {
 		tested, sites := r.receiver(), r.receiver()

@@ -1,6 +1,6 @@
-// Package event tells others what has happened in an organization: a list of its events, and
-// webhooks, to which they are sent. An event is an entry of the activity that has the object as it
-// was after the change; its sequence is the entry's number.
+// Package event tells other programs what has happened in an organization: it lists the events and sends them to
+// webhooks. An event is an entry of the activity with the object as it was after the change; its sequence is the
+// entry's number.
 package event
 
 import (
@@ -64,13 +64,13 @@ var types = map[change]string{
 	{activity.Webhook, activity.Tested}: Test,
 }
 
-// takes reports whether a list of types has one, by its name or as app.*.
+// takes reports whether a list of types includes one, by its name or by a kind such as app.*.
 func takes(list []string, name string) bool {
 	kind, _, _ := strings.Cut(name, ".")
 	return slices.Contains(list, name) || slices.Contains(list, kind+".*")
 }
 
-// of is an entry as an event. ok is false if it is none.
+// of returns an entry as an event. ok is false if the entry is not an event.
 func of(e activity.Stored) (ev Event, ok bool) {
 	name := types[change{e.Scope, e.Verb}]
 	if name == "" || e.Data == "" {

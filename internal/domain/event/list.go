@@ -14,7 +14,7 @@ import (
 // keptFor is how long events are listed and can be sent again.
 const keptFor = 30 * 24 * time.Hour
 
-// MaySee reports whether a caller may see the organization's events, and look after its webhooks.
+// MaySee reports whether a caller may see the organization's events and manage its webhooks.
 func MaySee(c access.Caller) error {
 	if c.Level < access.Admin {
 		return fault.New(fault.Denied, "Only admins and owners may see events and webhooks.")
@@ -22,12 +22,11 @@ func MaySee(c access.Caller) error {
 	return nil
 }
 
-// maxRead is how many entries are looked at for a list that finds few events among them.
+// maxRead is how many entries a list reads at most if few of them are events.
 const maxRead = 5000
 
-// After returns the events after a sequence, the oldest first, up to a limit and to about so many bytes, and where to go
-// on: at the last one, or at the last entry if none of those before it is an event. more reports whether there may be
-// further ones.
+// After returns the events after a sequence, the oldest first: at most limit of them, and about bytes in size. next is
+// where to go on: the number of the last entry that was read. more reports whether there may be further ones.
 func (s Service) After(ctx context.Context, c access.Caller, after int64, limit, bytes int) (events []Event, next int64, more bool, err error) {
 	if err := MaySee(c); err != nil {
 		return nil, after, false, err
@@ -51,9 +50,9 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit,
 	return events, after, more, nil
 }
 
-// Begin returns where a list of what comes after a sequence begins: behind what is no longer kept. It refuses a sequence
-// that the organization does not have, such as one from before a backup was restored: what gets the numbers up to it from
-// now on would never be listed after it.
+// Begin returns where a list of the events after a sequence begins: there, or later if the next events are no longer
+// kept. It refuses a sequence that the organization does not have yet, such as one from before a backup was restored:
+// new events would get numbers up to it, and would never be listed after it.
 func (s Service) Begin(ctx context.Context, c access.Caller, sequence int64) (int64, error) {
 	if err := MaySee(c); err != nil {
 		return 0, err

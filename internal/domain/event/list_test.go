@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// However many events are asked for, a list ends where it weighs enough, and the next goes on there.
+// A list ends at its limit of bytes, however many events are asked for, and the next list goes on there.
 func TestListOfLargeEvents(t *testing.T) {
 	each(t, func(r rig) {
 		const events, size, bytes = 7, 100_000, 250_000
@@ -30,7 +30,7 @@ func TestListOfLargeEvents(t *testing.T) {
 	})
 }
 
-// Events are listed for 30 days, and what was sent of them is shown for as long; a list begins after what is older.
+// Events and their deliveries are listed for 30 days; a list begins after older ones.
 func TestKeptFor30Days(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()

@@ -59,8 +59,8 @@ func count(ctx context.Context, q db.Querier, organizationID string) (int, error
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE organization_id = $1`, organizationID)
 }
 
-// Hold keeps all webhooks from being sent to, until Resume: those of a restored backup may have
-// been removed since it was made, and would be sent again what they have had.
+// Hold stops sending to all webhooks until Resume: those in a restored backup may have been removed since the backup
+// was made, and would get events a second time.
 func Hold(ctx context.Context, tx *db.Tx) error {
 	return db.Exec(ctx, tx, `UPDATE webhooks SET is_held = $1`, true)
 }
@@ -70,7 +70,7 @@ func Held(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE is_held`)
 }
 
-// Resume sends to the webhooks that are held what happens from now on, and what was still due, and
+// Resume starts sending to the webhooks that are held: events from now on, and deliveries that were still due. It
 // returns how many there are.
 func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 	return db.Changed(ctx, tx, `
@@ -78,9 +78,9 @@ func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 		WHERE is_held`, false)
 }
 
-// due lists the webhooks that something may have to be sent to, and that no server is sending to:
-// those that take it first and are not slow, and of others those whose turn was the longest ago. What is further
-// ahead than it can be was stored before the clock stepped back.
+// due lists the webhooks that may have something to be sent and that no server is sending to: those that neither fail
+// nor are slow come first, and among equals the one whose last turn was the longest ago. A time that is further ahead
+// than possible was stored before the clock stepped back.
 func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
 	fields := func(w *Webhook) []any { return append(w.fields(), milliseconds{&w.took}) }
 	return db.All(ctx, q, fields, `
@@ -93,7 +93,7 @@ func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
 		now, maxFine+maxOther, now.Add(maxAhead), now.Add(maxPause), turnTime.Milliseconds())
 }
 
-// setTurn stores how far a server has come that sends to a webhook.
+// setTurn stores how far a server has come in sending to a webhook.
 func setTurn(ctx context.Context, tx *db.Tx, w Webhook) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5, position = $6, lease_until = $7
@@ -111,7 +111,7 @@ func (d *Delivery) fields() []any {
 	}
 }
 
-// milliseconds is a duration that is stored as a number of them.
+// milliseconds is a duration that is stored in milliseconds.
 type milliseconds struct{ d *time.Duration }
 
 // Scan implements sql.Scanner.
@@ -130,8 +130,8 @@ func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 		db.Null(&d.TriedAt), db.Null(&d.DueAt))
 }
 
-// updateDelivery stores a delivery, unless it was redelivered meanwhile: then it is still due. One that was given up
-// meanwhile, as the webhook was switched off, is not due again.
+// updateDelivery stores a delivery, unless it was redelivered meanwhile: then it is still due. A delivery that was
+// given up meanwhile, because the webhook was switched off, does not become due again.
 func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8
@@ -145,7 +145,7 @@ func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, 
 		ORDER BY due_at, id LIMIT $3`, w.ID, now, limit, w.OrganizationID, now.Add(maxPause))
 }
 
-// failPending ends what was still to be sent to a webhook.
+// failPending ends the deliveries of a webhook that are still due.
 func failPending(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN attempts = 0 THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
@@ -157,7 +157,8 @@ func findDelivery(ctx context.Context, q db.Querier, w Webhook, id int64, lock s
 		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $2 AND id = $3`+lock, w.ID, w.OrganizationID, id)
 }
 
-// ofWebhook names the organization by the webhook: so counting reads an index alone, which does not have it.
+// ofWebhook names the organization through the webhook, so that counting reads only an index, which does not have the
+// organization.
 const ofWebhook = ` FROM webhook_deliveries WHERE webhook_id = (SELECT id FROM webhooks WHERE organization_id = $1 AND id = $2)`
 
 func listDeliveries(ctx context.Context, q db.Querier, w Webhook, p page.Page) ([]Delivery, error) {

@@ -31,7 +31,7 @@ const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// rig is an organization with events, and a clock that is moved.
+// rig is an organization with events, and a clock that the test moves.
 type rig struct {
 	*testing.T
 	Service
@@ -72,7 +72,7 @@ func each(t *testing.T, test func(r rig)) {
 	})
 }
 
-// server is what a process has that was started anew.
+// server returns the service as a newly started process has it.
 func (r rig) server(d *db.DB, allow []netip.Prefix) Service {
 	shown := func(b []byte, w Webhook) []byte { return append(b, `{"id":`+strconv.FormatInt(w.ID, 10)+`}`...) }
 	return Service{
@@ -95,13 +95,13 @@ func (r rig) webhook(url string, events ...string) Webhook {
 	return w
 }
 
-// happen makes n events of apps, which get their numbers.
+// happen makes n events of apps and gives them their numbers.
 func (r rig) happen(n int) {
 	r.Helper()
 	r.happenWith(n, `{"id":7,"name":"<App> & \u2028"}`)
 }
 
-// happenWith is happen, with data of the events' own.
+// happenWith is happen with the given data.
 func (r rig) happenWith(n int, data string) {
 	r.Helper()
 	err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -145,7 +145,7 @@ func (r rig) deliveries(id int64) []Delivery {
 	return all
 }
 
-// receiver is somebody's server. answer is what it does, 200 if nil.
+// receiver is the server behind a webhook. answer answers a request; nil: with 200.
 type receiver struct {
 	*httptest.Server
 	t       *testing.T
@@ -153,7 +153,7 @@ type receiver struct {
 
 	mu     sync.Mutex
 	answer http.HandlerFunc
-	events []string // ids, as they came
+	events []string // ids, in the order they came
 	came   chan struct{}
 }
 
@@ -200,7 +200,7 @@ func (to *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to.came <- struct{}{}
 }
 
-// verify is what a receiver does by the specification; the clock is the test's.
+// verify checks a request as the specification asks of a receiver, but not its time, which is from the test's clock.
 func verify(secret string, h http.Header, body []byte) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil || len(key) < 24 || len(key) > 64 || !strings.HasPrefix(secret, "whsec_") {

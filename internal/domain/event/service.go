@@ -21,10 +21,10 @@ import (
 	"foyer/internal/infra/upstream/egress"
 )
 
-// Service is everything that can be done with events and webhooks.
+// Service lists events, manages webhooks and sends events to them.
 type Service struct {
 	DB     *db.DB
-	Client *egress.Client // sends
+	Client *egress.Client // sends events
 	Box    seal.Box       // seals secrets
 	Tracer *trace.Tracer  // of tries; nil: nothing is traced
 	// Shown appends a webhook as the API shows it, for events.
@@ -34,13 +34,13 @@ type Service struct {
 }
 
 const (
-	// oldSecretGood is for how long a secret that was replaced signs too.
+	// oldSecretGood is how long a replaced secret still signs.
 	oldSecretGood = 24 * time.Hour
 	// maxOldSecrets bounds the signatures that an event is sent with.
 	maxOldSecrets = 10
 )
 
-// newSecret gives a webhook a secret, as the Standard Webhooks specification has it.
+// newSecret gives a webhook a secret, as the Standard Webhooks specification defines.
 func (s Service) newSecret(w *Webhook) (err error) {
 	var key [32]byte
 	if _, err := rand.Read(key[:]); err != nil {
@@ -51,7 +51,7 @@ func (s Service) newSecret(w *Webhook) (err error) {
 	return err
 }
 
-// Create makes a webhook, for the events that come from now on.
+// Create makes a webhook for events from now on.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook, error) {
 	if err := MaySee(c); err != nil {
 		return Webhook{}, err
@@ -71,10 +71,10 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook,
 	return w, err
 }
 
-// add stores a new webhook, which gets its id, unless there are too many.
+// add stores a new webhook and sets its id, unless the organization has too many.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, w *Webhook) error {
 	db.Lock(tx, "webhooks of "+c.Organization.ID)
-	n, err := count(ctx, tx, c.Organization.ID) // which waits for the lock
+	n, err := count(ctx, tx, c.Organization.ID) // the query waits for the lock
 	if err != nil {
 		return err
 	}
@@ -137,8 +137,8 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(
 	return w, err
 }
 
-// Update changes the fields that the draft names. One that is switched on again is for the events
-// that come from now on. A url that it has already is not refused: a whole webhook can be sent back as it was read.
+// Update changes the fields that the draft names. A webhook that is switched on again gets events from now on. Its
+// present url is not refused, so that a client can send back a whole webhook as it was read.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
 		before, refused := *w, s.Client.Refused
@@ -168,7 +168,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 // save stores a webhook that was changed.
 func (s Service) save(ctx context.Context, tx *db.Tx, before Webhook, w *Webhook) error {
 	if w.URL != before.URL {
-		w.failingSince = time.Time{} // it was another receiver that failed
+		w.failingSince = time.Time{} // another receiver failed
 	}
 	if w.Enabled != before.Enabled {
 		if err := s.switched(ctx, tx, w); err != nil {
@@ -179,7 +179,8 @@ func (s Service) save(ctx context.Context, tx *db.Tx, before Webhook, w *Webhook
 	return update(ctx, tx, *w)
 }
 
-// switched makes of a webhook that was switched on or off what it begins, or ends, with.
+// switched sets up a webhook that was switched on or off: it goes on after the newest entry and, if it is off, its due
+// deliveries end.
 func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) error {
 	w.DisabledReason, w.failingSince = "", time.Time{}
 	head, err := activity.HeadOf(ctx, tx, w.OrganizationID)
@@ -222,7 +223,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	return err
 }
 
-// Rotate gives a webhook a new secret. The old one signs too for 24 hours more, however often it is rotated.
+// Rotate gives a webhook a new secret. The old secret still signs for 24 hours, however often the secret is rotated.
 func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
 		now := s.DB.Now()
@@ -245,7 +246,7 @@ func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook
 	})
 }
 
-// SendTest sends a webhook an event that tells of nothing but itself.
+// SendTest sends a test event to a webhook.
 func (s Service) SendTest(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
 		if err := w.whyNotSent(); err != nil {
@@ -258,7 +259,7 @@ func (s Service) SendTest(ctx context.Context, c access.Caller, id int64) (Webho
 	})
 }
 
-// Deliveries returns a page of what was sent to a webhook, the newest first.
+// Deliveries returns a page of a webhook's deliveries, the newest first.
 func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Delivery], err error) {
 	if err := MaySee(c); err != nil {
 		return found, err
@@ -276,7 +277,7 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 	return found, err
 }
 
-// Redeliver sends an event to a webhook again, as often as a new one would be tried.
+// Redeliver sends an event to a webhook again, with as many tries as a new event gets.
 func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID int64) (d Delivery, err error) {
 	_, err = s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
 		if d, err = findDelivery(ctx, tx, *w, deliveryID, " FOR UPDATE"); err != nil {
@@ -299,7 +300,7 @@ func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID 
 	return d, err
 }
 
-// record writes an entry; of a test, with the webhook, which is what its event shows.
+// record writes an entry. The entry of a test includes the webhook, which its event shows.
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, w Webhook, verb activity.Verb, changes []activity.Change) error {
 	e := activity.Entry{
 		OrganizationID: w.OrganizationID, Scope: activity.Webhook, ItemID: strconv.FormatInt(w.ID, 10), Verb: verb, Name: w.URL, Changes: changes,

@@ -22,5 +22,5 @@ func (s Service) traced(ctx context.Context, ev Event, d Delivery) *trace.Span {
 	return span
 }
 
-// Polling returns the context of what looks for events again and again: each look would be a span of the request.
+// Polling returns a context without a trace, for requests that look for events repeatedly: each look would be a span.
 func Polling(ctx context.Context) context.Context { return trace.Without(ctx) }

@@ -13,29 +13,28 @@ import (
 )
 
 const (
-	// lookEvery is how often a server looks for webhooks that something is to be sent to.
+	// lookEvery is how often a server looks for webhooks with something to be sent.
 	lookEvery = 500 * time.Millisecond
-	// atOnce is how many events are sent to one webhook at once. To one that fails they are sent
-	// one by one.
+	// atOnce is how many events are sent to one webhook at once. A webhook that fails gets them one by one.
 	atOnce = 8
-	// batchSize, failingBatch for webhooks that fail, and batchBytes bound what is sent to one
-	// before it is stored how that went.
+	// batchSize, failingBatch for webhooks that fail, and batchBytes limit what is sent to a webhook before the results
+	// are stored.
 	batchSize    = 100
 	failingBatch = 8
 	batchBytes   = 128 << 10
-	// turnTime is for how long further tries are begun in one turn. Who takes longer to answer is slow.
+	// turnTime is how long new tries begin in one turn. A receiver that takes longer to answer is slow.
 	turnTime = 5 * time.Second
-	// timeLimit is how long one try may take, and leaseTime how long a webhook belongs to the
-	// server that sends to it: longer than a batch.
+	// timeLimit is how long one try may take, and leaseTime how long a webhook belongs to the server that sends to it,
+	// which is longer than a batch takes.
 	timeLimit = 15 * time.Second
 	leaseTime = 30 * time.Second
-	// maxAhead is how far a lease may end in the future: further, the clock has stepped back since.
-	// Servers' clocks may differ by some seconds.
+	// maxAhead is how far in the future a lease may end. If it is further, the clock has stepped back since. Servers'
+	// clocks may differ by some seconds.
 	maxAhead = 2 * leaseTime
 )
 
-// slots bound to how many webhooks a server sends at once: to those that are fine, and to the others, which fail or
-// are slow. However many of these hang, none that is fine waits for that.
+// slots limit how many webhooks a server sends to at once: those that are fine, and others, which fail or are slow. The
+// fine ones never wait for the others, however many of those hang.
 type slots struct{ fine, other chan struct{} }
 
 const maxFine, maxOther = 192, 64
@@ -63,7 +62,7 @@ func (s Service) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// look sends what is due, to each webhook beside the others.
+// look begins to send what is due, to all webhooks at once.
 func (s Service) look(ctx context.Context, log *slog.Logger, slots slots, sending *sync.WaitGroup) error {
 	webhooks, err := due(ctx, s.DB, s.DB.Now())
 	if err != nil {
@@ -77,7 +76,7 @@ func (s Service) look(ctx context.Context, log *slog.Logger, slots slots, sendin
 		select {
 		case free <- struct{}{}:
 		default:
-			continue // its turn comes once that of another one has ended
+			continue // its turn comes once the turn of another one has ended
 		}
 		sending.Go(func() {
 			defer func() { <-free }()
@@ -89,19 +88,18 @@ func (s Service) look(ctx context.Context, log *slog.Logger, slots slots, sendin
 	return nil
 }
 
-// batch is events on their way to a webhook, from the transaction that takes them to the one that
-// stores how that went. Events that were never tried are no rows: a receiver that is down for days
-// fills no table.
+// batch holds events on their way to a webhook, from the transaction that takes them to the one that stores the
+// results. Events that were never tried have no rows, so that a receiver that is down for days does not fill the table.
 type batch struct {
 	deliveries []Delivery
 	to         int64     // the number of the last entry that was looked at
 	until      time.Time // the lease; zero: there is nothing to do
 }
 
-// sendTo sends a webhook what is due in one turn, unless another server does: one batch if the webhook fails. The
-// error is the first that failed on our side, which ends the turn.
+// sendTo sends a webhook what is due in one turn, unless another server does: one batch if the webhook fails. It
+// returns the first failure on our side, which ends the turn.
 func (s Service) sendTo(ctx context.Context, w Webhook) error {
-	within := context.WithoutCancel(ctx) // a try under way is ended and stored
+	within := context.WithoutCancel(ctx) // a try under way is finished and stored
 	w, b, err := s.next(within, w, batch{}, ctx.Err() == nil)
 	began := s.DB.Now()
 	goOn := func() bool {
@@ -116,8 +114,8 @@ func (s Service) sendTo(ctx context.Context, w Webhook) error {
 	return err
 }
 
-// next stores how a batch went, with the webhook as it was read for it, and takes the next one if there is to be one.
-// Without, it gives the webhook back.
+// next stores the results of the last batch, which was sent to the webhook as it was then (of). It takes the next batch
+// if goOn allows it and there is one, and otherwise gives the webhook back.
 func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w Webhook, b batch, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		b = batch{}
@@ -147,7 +145,7 @@ func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w
 	return w, b, err
 }
 
-// store writes down how a batch went. The answers judge only the webhook that they were given to.
+// store stores the results of a batch. The answers count only for a webhook that was not changed since it was read.
 func (s Service) store(ctx context.Context, tx *db.Tx, of Webhook, w *Webhook, b batch) error {
 	for _, d := range b.deliveries {
 		passed := d.ID == 0 && d.Sequence <= w.position
@@ -169,7 +167,7 @@ func (s Service) store(ctx context.Context, tx *db.Tx, of Webhook, w *Webhook, b
 	return s.judge(ctx, tx, w, b.deliveries)
 }
 
-// take is what to send next: what is due again, and then what is new.
+// take returns the next batch: first deliveries that are due again, then new events.
 func (s Service) take(ctx context.Context, tx *db.Tx, w *Webhook, now time.Time) (b batch, err error) {
 	if !w.Enabled || w.Held {
 		return batch{}, nil
@@ -218,13 +216,13 @@ func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, no
 		}
 	}
 	if !more {
-		b.to = max(b.to, head.Number) // what comes after the last event is none
+		b.to = max(b.to, head.Number) // the entries after the last event are not events
 	}
 	return more, nil
 }
 
-// sendBatch tries the deliveries of a batch, in their order and while it is to go on, and leaves those out that it did
-// not get to. Once the webhook was changed, no further try is begun. The error is the first that failed on our side.
+// sendBatch tries the deliveries of a batch in their order while goOn allows it, and removes those it did not get to.
+// Once the webhook is changed, it begins no further try. It returns the first failure on our side.
 func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch, goOn func() bool) (failure error) {
 	workers := make(chan struct{}, atOnce)
 	if w.fails() {
@@ -258,7 +256,8 @@ func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch, goOn func()
 	return failure
 }
 
-// takeFree waits for a worker that is free, and takes those that are free beside it, up to a number.
+// takeFree waits for a free worker, takes it and any others that are free, up to a number, and returns how many it
+// took.
 func takeFree(workers chan struct{}, most int) int {
 	workers <- struct{}{}
 	for taken := 1; taken < most; taken++ {
@@ -271,8 +270,8 @@ func takeFree(workers chan struct{}, most int) int {
 	return most
 }
 
-// unchanged reports whether a webhook is as it was when its batch was taken: what is begun after a change goes by the
-// change.
+// unchanged reports whether a webhook is as it was when its batch was taken: tries that begin after a change must
+// follow it.
 func (s Service) unchanged(ctx context.Context, w Webhook) (bool, error) {
 	now, err := findWebhook(ctx, s.DB, w.OrganizationID, w.ID, "")
 	if errors.Is(err, db.ErrNoRow) {

@@ -15,8 +15,8 @@ import (
 	"foyer/internal/domain/activity"
 )
 
-// What a server that is told to stop, or whose batch has taken long enough, did not get to is sent
-// in the next batch: each event once.
+// If a server is told to stop, or its batch has taken long enough, the events it did not get to are sent in the next
+// batch: each event once.
 func TestStopInABatch(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -45,7 +45,7 @@ func TestStopInABatch(t *testing.T) {
 	})
 }
 
-// A server whose lease was lost to another one changes nothing any more.
+// A server that has lost its lease to another one changes nothing any more.
 func TestLeaseIsLost(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -100,11 +100,10 @@ func TestClockThatStepsBack(t *testing.T) {
 	})
 }
 
-// always is what has a batch sent as far as it goes.
+// always has a whole batch sent.
 func always() bool { return true }
 
-// However many receivers hang, once they are known to fail they keep to slots of their own, and
-// take turns.
+// Receivers that are known to fail share slots of their own and take turns, however many of them hang.
 func TestThoseThatFailTakeTurns(t *testing.T) {
 	each(t, func(r rig) {
 		failing, fine := r.receiver(), r.receiver()
@@ -138,8 +137,8 @@ func TestThoseThatFailTakeTurns(t *testing.T) {
 	})
 }
 
-// A turn ends once it has taken long, however much is still due, and one that is known to be slow takes no slot of those
-// that are fine.
+// A turn ends once it has taken long, however much is still due. A receiver that is known to be slow takes no slot from
+// those that are fine.
 func TestThoseThatAreSlowTakeTurns(t *testing.T) {
 	each(t, func(r rig) {
 		slow, fine := r.receiver(), r.receiver()
@@ -186,7 +185,7 @@ func TestThoseThatAreSlowTakeTurns(t *testing.T) {
 	})
 }
 
-// What is tried for a webhook that is switched off meanwhile is not tried again.
+// A delivery is not retried if its webhook is switched off during a try.
 func TestSwitchedOffInABatch(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -205,8 +204,8 @@ func TestSwitchedOffInABatch(t *testing.T) {
 	})
 }
 
-// What was tried while a webhook was switched off and on again is not tried again, be it new or a retry: what happens from
-// then on is sent.
+// A delivery, new or retried, is not retried if its webhook is switched off and on again during a try. Events from then
+// on are sent.
 func TestSwitchedOffAndOnInATry(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -249,7 +248,7 @@ func TestSwitchedOffAndOnInATry(t *testing.T) {
 	})
 }
 
-// What is redelivered while it is tried is sent again, however the try ends.
+// A delivery that is redelivered during a try is sent again, however the try ends.
 func TestRedeliverInATry(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -275,7 +274,7 @@ func TestRedeliverInATry(t *testing.T) {
 	})
 }
 
-// The next try comes a pause after the last one has ended, however long that took.
+// The pause before the next try begins when the last try ends, however long that took.
 func TestPauseAfterATimeout(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -292,7 +291,7 @@ func TestPauseAfterATimeout(t *testing.T) {
 	})
 }
 
-// Many entries that a webhook does not want are passed over, as far as one batch looks at a time.
+// Many entries that a webhook does not want are skipped, one batch at a time.
 func TestManyThatAreNotWanted(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()

@@ -13,12 +13,12 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// Webhook is where events are sent to.
+// Webhook is a url that events are sent to.
 type Webhook struct {
 	ID             int64
 	OrganizationID string
 	URL            string
-	Events         []string // types, or all of a kind as app.*
+	Events         []string // types, or all of a kind, such as app.*
 	Description    string
 	Enabled        bool
 	DisabledReason string // why foyer switched it off; "": it did not
@@ -30,18 +30,18 @@ type Webhook struct {
 	sealed       string
 	oldSecrets   []oldSecret
 	position     int64         // the number of the last entry that was looked at
-	failingSince time.Time     // zero: the last try went well
-	leaseUntil   time.Time     // until then a server sends to it
-	took         time.Duration // to answer what was sent to it last, if it was read by due
+	failingSince time.Time     // zero: the webhook does not fail
+	leaseUntil   time.Time     // a server sends to it until then
+	took         time.Duration // that its last delivery took, if it was read by due
 }
 
-// oldSecret is a secret that was replaced, and signs too until a time.
+// oldSecret is a replaced secret, which still signs until a time.
 type oldSecret struct {
 	Sealed string    `json:"sealed"`
 	Until  time.Time `json:"until"`
 }
 
-// fails reports whether every try failed lately.
+// fails reports whether all recent tries have failed.
 func (w *Webhook) fails() bool { return !w.failingSince.IsZero() }
 
 // changedSince reports whether a webhook was changed since it was read.
@@ -50,7 +50,7 @@ func (w *Webhook) changedSince(read Webhook) bool { return !w.UpdatedAt.Equal(re
 // HeldReason is why nothing is sent to a webhook that is held.
 const HeldReason = "Held since a backup was restored: the command foyer admin resume lets all webhooks go on."
 
-// whyNotSent is why nothing is sent to the webhook; nil: something is.
+// whyNotSent returns why nothing is sent to the webhook, or nil.
 func (w *Webhook) whyNotSent() error {
 	switch {
 	case w.Held:
@@ -61,7 +61,7 @@ func (w *Webhook) whyNotSent() error {
 	return nil
 }
 
-// wants reports whether an event is to be sent to the webhook. A test is for the one that it names.
+// wants reports whether an event is to be sent to the webhook. A test is only for the webhook that it names.
 func (w *Webhook) wants(ev Event, itemID string) bool {
 	if ev.Type == Test {
 		return itemID == strconv.FormatInt(w.ID, 10)
@@ -84,7 +84,7 @@ const (
 	maxEvents      = 50
 )
 
-// checkNew finds what is wrong with the draft of a new webhook, as check does.
+// checkNew is check for the draft of a new webhook, which must name a url and events.
 func (d *Draft) checkNew(refused func(*url.URL) error) error {
 	var faults fault.List
 	if !d.URL.Set {
@@ -97,7 +97,7 @@ func (d *Draft) checkNew(refused func(*url.URL) error) error {
 	return faults.Err()
 }
 
-// check finds what is wrong with the draft by itself; refused says why a url may not be sent to.
+// check returns what is wrong with the draft by itself; refused returns why nothing may be sent to a url.
 func (d *Draft) check(refused func(*url.URL) error) error {
 	var faults fault.List
 	faults.Add(checkURL(d.URL, refused))
@@ -146,7 +146,7 @@ func checkEvents(f patch.Field[[]string]) error {
 	return nil
 }
 
-// Choices lists what a webhook can be for: types, in the order of their names, and all of a kind as app.*.
+// Choices lists what a webhook can ask for: types, in the order of their names, and all of a kind, such as app.*.
 func Choices() []string {
 	var all []string
 	for _, name := range slices.Compact(slices.Sorted(maps.Values(types))) {
@@ -159,7 +159,7 @@ func Choices() []string {
 	return all
 }
 
-// apply sets the fields that the draft names. What is held is not switched on by it.
+// apply sets the fields that the draft names. It does not switch on a webhook that is held.
 func (d *Draft) apply(w *Webhook) error {
 	if w.Held && d.Enabled.Set && d.Enabled.Value {
 		return fault.Field(fault.Invalid, "enabled", "%s", HeldReason)
@@ -173,7 +173,7 @@ func (d *Draft) apply(w *Webhook) error {
 	if d.Description.Set {
 		w.Description = d.Description.Value
 	}
-	if d.Enabled.Set && !w.Held { // one that is held is shown as off already
+	if d.Enabled.Set && !w.Held { // a webhook that is held is already shown as off
 		w.Enabled = d.Enabled.Value
 	}
 	return nil
@@ -210,7 +210,7 @@ type Delivery struct {
 	failure        error     // what failed on our side in the last try
 }
 
-// newDelivery is an event that has not been sent to a webhook yet.
+// newDelivery returns the delivery of an event that has not been sent to a webhook yet.
 func newDelivery(w Webhook, ev Event, now time.Time) Delivery {
 	return Delivery{
 		WebhookID: w.ID, organizationID: w.OrganizationID, Sequence: ev.Sequence, EventID: ev.ID, Type: ev.Type, State: Pending, CreatedAt: now,
@@ -220,7 +220,7 @@ func newDelivery(w Webhook, ev Event, now time.Time) Delivery {
 func encode[T string | oldSecret](list []T) string {
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic(err) // of a list of texts and times, nothing fails
+		panic(err) // a list of texts and times can always be encoded
 	}
 	return string(text)
 }
