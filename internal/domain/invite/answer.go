@@ -11,22 +11,22 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Opened is an invite as whoever holds its link sees it.
+// Opened is an invite as the holder of its link sees it.
 type Opened struct {
 	Invite
 	Organization org.Organization
-	KnownUser    bool // the address belongs to a user, whose names stay
+	KnownUser    bool // the address belongs to a user, who keeps their names
 
 	way way
 }
 
-// Names are the names that somebody who accepts gives.
+// Names are the names that an invitee gives when accepting.
 type Names struct {
 	FirstName patch.Field[string] // absent: as the inviter wrote
 	LastName  patch.Field[string]
 }
 
-// check returns the names as a new user's.
+// check returns a new user with the names.
 func (n Names) check(i Invite) (org.User, error) {
 	var faults fault.List
 	if !n.FirstName.Set {
@@ -39,7 +39,7 @@ func (n Names) check(i Invite) (org.User, error) {
 	return org.User{Email: i.TargetEmail, FirstName: first, LastName: last}, faults.Err()
 }
 
-// Accepted is what accepting has made.
+// Accepted is the result of accepting an invite.
 type Accepted struct {
 	User         org.User
 	Organization org.Organization
@@ -49,9 +49,8 @@ type Accepted struct {
 	Session      string // that signs the browser in; "": none
 }
 
-// Open returns the invite behind a link. If it can no longer be answered, because it
-// has expired or its inviter may not invite to it now, the invite comes with the
-// fault, to say whom to ask.
+// Open returns the invite behind a link. If the invite can no longer be answered, because it has expired or its inviter
+// may no longer invite at its level, Open returns it with the fault, so that a page can say whom to ask.
 func (s Service) Open(ctx context.Context, token string) (Opened, error) {
 	return s.open(ctx, s.DB, token)
 }
@@ -71,7 +70,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	}
 	o, err := s.opened(ctx, q, i, w)
 	if fault.Is(err, fault.Denied) {
-		// Between two of our looks somebody may have accepted it, and become a user.
+		// Somebody may have accepted it between our two queries, and become a user.
 		if _, gone := findAnywhere(ctx, q, i.ID); gone != nil {
 			return Opened{}, access.OrNotFound(gone)
 		}
@@ -79,8 +78,8 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	return o, err
 }
 
-// opened is an invite as whoever holds a link to it sees it, with the fault, if any,
-// that keeps them from answering it.
+// opened returns an invite as the holder of a link to it sees it, with the fault, if any, that keeps them from
+// answering it.
 func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
 	o := Opened{Invite: i, way: w}
 	var err error
@@ -93,15 +92,15 @@ func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Ope
 	return o, s.answerable(ctx, q, o)
 }
 
-// IsKnownUser reports whether an invite cannot be answered for no other reason than that its link was passed
-// on by hand, and the address belongs to a user, who may sign in and answer it.
+// IsKnownUser reports whether an invite cannot be answered only because its link was passed on by hand and the address
+// belongs to a user, who can sign in and answer it.
 func IsKnownUser(err error) bool { return errors.Is(err, errKnownUser) }
 
 var errKnownUser = fault.New(fault.Denied, "The address belongs to a user: sign in, or ask for a link by mail. A link that was passed on by hand does not prove who you are.")
 
 var errInviter = fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
 
-// answerable says why an invite cannot be answered.
+// answerable returns why an invite cannot be answered, or nil.
 func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	if o.Expired(s.DB.Now()) {
 		return fault.New(fault.Expired, "The invitation has expired: ask whoever sent it to send it again.")
@@ -129,8 +128,8 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	return nil
 }
 
-// Accept makes whoever holds the link a member, and a user if their address is
-// new. Of any number who try at the same time, one succeeds; the others find nothing.
+// Accept makes the holder of a link a member, and a user if their address is new. If several try at the same time, one
+// succeeds; the others find no invite.
 func (s Service) Accept(ctx context.Context, token string, names Names, by access.Caller) (Accepted, error) {
 	return s.accept(ctx, token, names, by, func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) error {
 		_, err := s.firstKey(ctx, tx, by, o, a)
@@ -138,10 +137,10 @@ func (s Service) Accept(ctx context.Context, token string, names Names, by acces
 	})
 }
 
-// Ways are those by which people sign in to the console.
+// Ways are the ways to sign in to the console.
 type Ways struct{ Mail, Provider, Key bool }
 
-// needsKey reports whether whoever accepts has no other way in.
+// needsKey reports whether the invitee has no other way to sign in than a key.
 func (o Opened) needsKey(ways Ways) bool { return o.way != mailed || !ways.Mail && !ways.Provider }
 
 // SignsIn reports whether AcceptInBrowser begins a session.
@@ -152,9 +151,9 @@ func (o Opened) SignsIn(ways Ways) bool {
 	return ways.Mail && !o.KnownUser
 }
 
-// AcceptInBrowser is Accept for somebody who goes on in the console. Whoever has another way in than a key
-// gets none: a new user is signed in by the mailed link, as by a link to sign in, and one who was there
-// signs in as ever, since the link is not proof enough for all of their organizations.
+// AcceptInBrowser is Accept for somebody who goes on in the console. They get a key only if they have no other way to
+// sign in: a mailed link signs a new user in, as a sign-in link does. A user who existed before signs in as always,
+// since the link does not prove enough for all of their organizations.
 func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft, ways Ways) (Accepted, error) {
 	return s.accept(ctx, token, names, s.Keys.By(d, 0), func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
 		d := d
@@ -215,7 +214,7 @@ func (s Service) accept(
 	return a, nil
 }
 
-// scopeOf is what a new member's first key can do: all that the level can use.
+// scopeOf returns what a new member's first key can do: all that the level can use.
 func scopeOf(level access.Level, in org.Organization) access.Scope {
 	switch {
 	case level >= access.Admin:

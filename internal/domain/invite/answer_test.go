@@ -36,8 +36,8 @@ func (r *rig) accept(token string) invite.Accepted {
 	return a
 }
 
-// An invite that was accepted goes with whoever accepted it, though they have another address since, and no
-// activity tells of the one it was sent to.
+// Erasing a user removes the invites they accepted, even if they have another address since and no entry of the
+// activity shows the one that was invited.
 func TestEraseAccepted(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -66,7 +66,8 @@ func TestEraseAccepted(t *testing.T) {
 	})
 }
 
-// Of those who remove what is kept of an invite at once, as erasing its organization does, one removes it and is recorded.
+// If several transactions remove what is kept of an invite at once, such as one that erases its organization, one
+// removes it and is recorded.
 func TestAcceptedIsRemovedOnce(t *testing.T) {
 	t.Parallel()
 	eachBeside(t, func(r *rig, other invite.Service) {
@@ -123,7 +124,8 @@ func TestAcceptMakesAMember(t *testing.T) {
 	})
 }
 
-// The first key of a new member is made with no key: not even by that of a transaction that was undone and run again.
+// The entry about a new member's first key names no key as its maker, not even that of a transaction that was rolled
+// back and run again.
 func TestAcceptInBrowserWithNoKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -150,7 +152,7 @@ func TestHandedLinkDoesNotVerify(t *testing.T) {
 	})
 }
 
-// Whoever holds a link that was passed on must not become somebody who is there.
+// The holder of a link that was passed on by hand must not become an existing user.
 func TestHandedLinkIsNoKeyToAUser(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -177,7 +179,7 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 	})
 }
 
-// Who got the link of which invite is recorded, the link itself is not; nor is what was refused.
+// The activity records who got the link of which invite, but neither the link itself nor refused requests.
 func TestLinkIsRecorded(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -202,7 +204,7 @@ func TestLinkIsRecorded(t *testing.T) {
 	})
 }
 
-// A link that nobody could answer is not handed out.
+// The link of an invite that nobody could answer is not handed out.
 func TestLinkOfWhoeverLeft(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -224,7 +226,7 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 	})
 }
 
-// Whoever asks for a link can do more about it than whoever holds one, and is told so.
+// A caller who asks for a link is told what they can do if it does not work, which is more than its holder can.
 func TestLinkSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -256,8 +258,7 @@ func TestUserKeepsTheirNames(t *testing.T) {
 	})
 }
 
-// A list that is kept in memory must not show an inviter as they were, even of an
-// organization that they have left.
+// A cached list must not show outdated data of an inviter, even of an organization that they have left.
 func TestVerifiedInviterIsSeen(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -434,8 +435,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 	})
 }
 
-// There is nothing to accept for somebody who is a member beside their invite, as
-// adding them once left it.
+// Somebody who is a member already cannot accept an invite that was left when they were added.
 func TestMemberMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -475,7 +475,7 @@ func TestAllowedDomainsHoldAtCreate(t *testing.T) {
 	})
 }
 
-// A bulk request may have a hundred addresses that are refused: each is told the first domains alone.
+// A bulk request may have a hundred refused addresses: each error names only the first domains.
 func TestRefusalNamesTheFirstDomains(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

@@ -5,9 +5,8 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// Cache keeps what was read. For pages the database is asked each time whether they
-// still hold, at a fraction of the cost of reading them; hosts hold until access.Keys
-// has another Version.
+// Cache keeps pages of invites, and hosts. Each use of a page asks the database whether it is still valid, at a
+// fraction of the cost of reading it; hosts are valid until access.Keys has another Version.
 type Cache struct {
 	pages cache.Cache[pageOf, []Invite]
 	hosts cache.Cache[hostsOf, org.Hosts]

@@ -17,16 +17,16 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Outcome is what became of a draft: an invite, or why there is none.
+// Outcome is the result of a draft: an invite, or why there is none.
 type Outcome struct {
 	Invite Invite
 	Err    error
 }
 
-// orders is what one request asks for, as its caller may.
+// orders are the invites that one request asks for.
 type orders struct {
 	all []order
-	// refuse returns what ends the whole request if an order cannot be carried out, nil if nothing.
+	// refuse returns the error that ends the whole request if an order cannot be carried out, or nil.
 	refuse func(i int, err error) error
 	// keep keeps the answer, in the transaction.
 	keep func(context.Context, *db.Tx, []Outcome) error
@@ -55,13 +55,13 @@ func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]
 		return outcomes, nil
 	}
 	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Invite.Mail.State == Queued }) {
-		s.Jobs.Wake() // not only at the next poll
+		s.Jobs.Wake() // so that the mails do not wait for the next poll
 	}
 	return outcomes, nil
 }
 
-// createAll makes an invite of each order. All transactions take their locks in this order:
-// the membership of whoever invites, people by their addresses, quotas of mails, that of invites, counts.
+// createAll makes an invite of each order. All transactions take their locks in this order: the inviter's membership,
+// people by their addresses, quotas of mails, the quota of invites, counts.
 func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
 	turns := byEmail(orders.all)
 	if err := lockTargets(ctx, tx, c, orders.all, turns); err != nil {
@@ -100,7 +100,7 @@ func (o orders) may(c access.Caller) error {
 	return err
 }
 
-// refused keeps why an order cannot be carried out, if that does not end the whole request.
+// refused stores why an order cannot be carried out. It returns an error if that ends the whole request.
 func (o orders) refused(outcome *Outcome, i int, err error) error {
 	outcome.Err = err
 	if fault.IsOurs(err) {
@@ -109,8 +109,8 @@ func (o orders) refused(outcome *Outcome, i int, err error) error {
 	return o.refuse(i, err)
 }
 
-// MayGive reports whether a caller may invite at a level: else a key for invites alone would
-// lead to a key that can do all.
+// MayGive reports whether a caller may invite at a level. A level above member needs all scopes: otherwise a key for
+// invites alone would lead to a key that can do all.
 func MayGive(c access.Caller, l access.Level) error {
 	if l > c.Level {
 		return fault.New(fault.Denied, "You may invite people up to your own level, %d (%s).", c.Level, c.Level)
@@ -121,7 +121,7 @@ func MayGive(c access.Caller, l access.Level) error {
 	return nil
 }
 
-// hosts returns who invites, from memory if nothing has changed there.
+// hosts returns the inviter and the organization, from memory if nothing has changed.
 func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) {
 	key, version := hostsOf{c.UserID, c.Organization.ID}, s.Keys.Version()
 	if hosts, ok := s.Cache.hosts.Get(key, version); ok {
@@ -145,7 +145,8 @@ func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, orders []order
 	return nil
 }
 
-// findTargets finds what the addresses of orders are already, and keeps which orders cannot be carried out for that.
+// findTargets finds what the addresses of orders already are to the organization, and stores which orders cannot be
+// carried out because of that.
 func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, orders orders, outcomes []Outcome) error {
 	for i := range orders.all {
 		o := &orders.all[i]
@@ -162,8 +163,8 @@ func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in
 	return nil
 }
 
-// countQuotas counts the mails to each address and the invites of orders, but for those that cannot be carried out, and
-// returns how many can.
+// countQuotas counts the mails to each address and the invites, for all orders that can be carried out, and returns the
+// number of those.
 func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, orders orders, turns []int, outcomes []Outcome) (int, error) {
 	can := 0
 	for _, i := range turns {
@@ -183,8 +184,8 @@ func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, or
 	return can, s.countInvites(ctx, tx, c.Organization.ID, can)
 }
 
-// byEmail are the indexes of orders in the order of their addresses: locks are taken in the same
-// order by all, so that two transactions do not wait for each other.
+// byEmail returns the indexes of orders, sorted by address. All transactions take locks in this order, so that no two
+// wait for each other.
 func byEmail(all []order) []int {
 	indexes := make([]int, len(all))
 	for i := range all {
@@ -194,7 +195,7 @@ func byEmail(all []order) []int {
 	return indexes
 }
 
-// mayReplace reports whether an order can be carried out where its address is what it is.
+// mayReplace reports whether an order can be carried out, given what its address already is to the organization.
 func (s Service) mayReplace(c access.Caller, in org.Organization, o order) error {
 	t := o.target
 	switch {
@@ -202,7 +203,7 @@ func (s Service) mayReplace(c access.Caller, in org.Organization, o order) error
 		return fault.Field(fault.Invalid, "target_email", "Must be at a domain that this organization takes: %s.", fault.Enumerate(in.AllowedDomains))
 	case t.member:
 		return fault.Field(fault.AlreadyMember, "target_email", "%s is already a member of this organization.", o.email)
-	case t.inviteID != "" && s.DB.Now().Before(t.expiresAt) && MayDelete(c, t.createdBy) != nil: // one that has expired is in nobody's way
+	case t.inviteID != "" && s.DB.Now().Before(t.expiresAt) && MayDelete(c, t.createdBy) != nil: // an expired invite blocks nobody
 		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", o.email)
 	}
 	return nil
@@ -229,7 +230,7 @@ func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by o
 	return i, s.record(ctx, tx, c, i, activity.Created, now)
 }
 
-// ttl is how long an invite of an organization lives.
+// ttl returns how long an invite of an organization lives.
 func (s Service) ttl(in org.Organization) time.Duration {
 	if in.InviteTTL == 0 {
 		return s.TTL
@@ -237,7 +238,7 @@ func (s Service) ttl(in org.Organization) time.Duration {
 	return min(time.Duration(in.InviteTTL)*time.Second, s.TTL)
 }
 
-// newMail is the mail of a new issue.
+// newMail returns the mail of a new issue.
 func (s Service) newMail(wanted bool) Mail {
 	if wanted && s.Mails {
 		return Mail{State: Queued}

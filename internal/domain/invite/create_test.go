@@ -21,8 +21,8 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// Whatever is done to invites for the same few people at the same time, by two
-// servers, each succeeds or finds that another was quicker, and the count is exact.
+// When two servers change invites for the same few people at the same time, each change succeeds or finds that another
+// was quicker, and the count is exact.
 func TestInvitesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	eachBeside(t, func(r *rig, other invite.Service) {
@@ -49,7 +49,7 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 	})
 }
 
-// A resend that comes beside a delete either was first, or finds nothing.
+// A resend at the same time as a delete either comes first or finds nothing.
 func TestResendBesideDelete(t *testing.T) {
 	t.Parallel()
 	eachBeside(t, func(r *rig, other invite.Service) {
@@ -80,7 +80,7 @@ func TestResendBesideDelete(t *testing.T) {
 	})
 }
 
-// An invite that was resent or accepted since it was read is neither handed on nor forgotten for whoever asks for the one they read.
+// An invite that was resent or accepted since the caller read it is neither handed on nor removed for them.
 func TestInviteIsAsItWasRead(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -114,7 +114,7 @@ func TestInviteIsAsItWasRead(t *testing.T) {
 	})
 }
 
-// disturb does one of the things that can be done to invites, the i-th.
+// disturb makes one of several changes to invites, chosen by i.
 func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
 	at := i % len(drafts)
 	switch i % 3 {
@@ -137,7 +137,7 @@ func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
 	return err
 }
 
-// What somebody else's invite keeps a member from ends when it expires.
+// Somebody else's invite no longer stops a member from inviting once it has expired.
 func TestReplaceExpired(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -159,7 +159,7 @@ func TestReplaceExpired(t *testing.T) {
 	})
 }
 
-// Only who may make an invite sees its mail.
+// Only callers who may make an invite see its mail.
 func TestWhoMayPreview(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -187,7 +187,7 @@ func TestWhoMayPreview(t *testing.T) {
 	})
 }
 
-// What is answered to a request with an Idempotency-Key is kept as soon as the invites are there.
+// The answer to a request with an Idempotency-Key is kept as soon as the invites exist.
 func TestAnswersAreKept(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -214,7 +214,8 @@ func TestAnswersAreKept(t *testing.T) {
 	})
 }
 
-// Of those who are invited who can be, nobody else counts: not as an invite, nor as a mail in other organizations.
+// If only some people can be invited, the others do not count: neither as invites nor, in other organizations, as
+// mails.
 func TestWhoIsNotInvitedDoesNotCount(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// cursor is where in a list a page begins; without an id, at the start.
+// cursor is the place in a list where a page begins; without an id, it is the start.
 type cursor struct {
 	createdAt time.Time
 	id        string
@@ -26,7 +26,7 @@ func parseCursor(text string) (cursor, error) {
 		return cursor{}, nil
 	}
 	micros, id, _ := strings.Cut(text, ".")
-	at, err := strconv.ParseUint(micros, 10, 53) // up to the year 2255: an engine has a last year too
+	at, err := strconv.ParseUint(micros, 10, 53) // up to the year 2255: engines have a last year, too
 	parsed, wrong := uuid.Parse(id)
 	if err != nil || wrong != nil {
 		return cursor{}, fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page.")

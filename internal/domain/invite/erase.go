@@ -8,8 +8,8 @@ import (
 	"foyer/internal/infra/quota"
 )
 
-// EraseUser removes the invites to a person, accepted or not: the invites to all addresses before the quotas of any, as placeAll
-// locks them.
+// EraseUser removes the invites to a person, accepted or not. It removes the invites to all addresses before any quota,
+// in the order in which createAll locks them.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	for _, email := range p.Emails {
 		if err := s.eraseOpen(ctx, tx, email); err != nil {
@@ -27,8 +27,8 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE accepted_by = $1`, p.UserID)
 }
 
-// eraseOpen removes the invites to an address that were not accepted, and records that. No event tells of it: it would show
-// the address.
+// eraseOpen removes the invites to an address that were not accepted, and records that. There is no event, since it
+// would show the address.
 func (s Service) eraseOpen(ctx context.Context, tx *db.Tx, email string) error {
 	all, err := db.All(ctx, tx, func(e *activity.Entry) []any { return []any{&e.OrganizationID, &e.ItemID} },
 		`DELETE FROM invites WHERE target_email = $1 RETURNING organization_id, id`, email)

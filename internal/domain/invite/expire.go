@@ -8,10 +8,10 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// expireBatch bounds how many invites one transaction tells of.
+// expireBatch is how many invites one transaction records at most.
 const expireBatch = 100
 
-// Expire records of invites that their time is over, once for each issue.
+// Expire records which invites have expired, once for each issue.
 func (s Service) Expire(ctx context.Context) error {
 	for {
 		var n int64

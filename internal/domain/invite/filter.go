@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Filter narrows a list of invites down. The zero Filter is of those that are pending or expired.
+// Filter selects invites for a list. The zero Filter selects those that are pending or expired.
 type Filter struct {
 	Statuses []Status
 	Delivery MailState
@@ -22,7 +22,7 @@ type Filter struct {
 	ID       string
 }
 
-// ParseStatuses reads a list of statuses with commas between them; any is all.
+// ParseStatuses reads a list of statuses with commas between them; any means all.
 func ParseStatuses(text string) ([]Status, error) {
 	all := []Status{IsPending, IsExpired, IsAccepted}
 	if text == "any" {
@@ -38,7 +38,7 @@ func ParseStatuses(text string) ([]Status, error) {
 	return statuses, nil
 }
 
-// ParseDelivery reads how far a mail has come.
+// ParseDelivery reads the state of a mail.
 func ParseDelivery(text string) (MailState, error) {
 	if !slices.Contains([]MailState{NoMail, Queued, Sent, Deferred, Failed}, MailState(text)) {
 		return "", fault.Field(fault.InvalidChoice, "delivery", "%q is no state of a delivery: give none, queued, sent, deferred or failed.", text)
@@ -46,7 +46,7 @@ func ParseDelivery(text string) (MailState, error) {
 	return MailState(text), nil
 }
 
-// Find returns a page of the invites that a filter leaves, the newest first.
+// Find returns a page of the invites that a filter selects, the newest first.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (page.Found[Invite], error) {
 	if f.plain() {
 		return s.List(ctx, c, p)
@@ -72,7 +72,7 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	return found, err
 }
 
-// plain reports whether the filter leaves what List shows.
+// plain reports whether the filter selects what List shows.
 func (f Filter) plain() bool {
 	return len(f.Statuses) == 0 && f.Delivery == "" && f.Search == "" && f.Level == 0 && f.ID == ""
 }
@@ -86,7 +86,7 @@ func (i *Invite) foundFields() []any {
 const stored = `id, organization_id, target_email, first_name, emailing_attempt_made, level, message, created_by,
 	created_at, updated_at, expires_at, issue, mail_state, mail_reason, mail_attempts, mail_at, search`
 
-// count is the query for how many the filter leaves.
+// count returns the query for the number of invites that the filter selects.
 func (f Filter) count(organizationID string, now time.Time) (query string, args []any) {
 	tables, args := f.tables([]any{organizationID}, now)
 	for i, t := range tables {
@@ -95,8 +95,8 @@ func (f Filter) count(organizationID string, now time.Time) (query string, args 
 	return `SELECT ` + strings.Join(tables, ` + `), args
 }
 
-// query is that for a page. The newest of each table are found in the order of an index: all there are
-// would have to be sorted.
+// query returns the query for a page. It finds the newest invites of each table in the order of an index; otherwise all
+// invites would have to be sorted.
 func (f Filter) query(organizationID string, now time.Time, after cursor, p page.Page) (query string, args []any) {
 	const newest = ` ORDER BY i.created_at DESC, i.id DESC LIMIT `
 	older, args := ``, []any{organizationID, p.Peek(), p.Skip()}
@@ -115,16 +115,16 @@ func (f Filter) query(organizationID string, now time.Time, after cursor, p page
 		newest + `$2 OFFSET $3`, args
 }
 
-// acceptedTable holds the invites that were accepted, the others do not.
+// acceptedTable holds the invites that were accepted, and no others.
 const acceptedTable = `accepted_invites i`
 
-// tables are those where the invites are that the filter leaves, each narrowed down by itself. The first of args is the
-// organization's id.
+// tables returns the tables of the invites that the filter selects, each with a condition of its own. The first of args
+// is the organization's id.
 func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 	condition := ` WHERE organization_id = $1`
 	switch f.Delivery {
 	case "":
-	case Failed: // written out, these have an index
+	case Failed: // written out, so that it uses the index of failed mails
 		condition += ` AND mail_state = 'failed'`
 	default:
 		condition += ` AND mail_state = ` + db.Arg(&args, f.Delivery)

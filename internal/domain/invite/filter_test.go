@@ -11,11 +11,11 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// begins is where a plan says that it reads an index from a cursor on.
+// begins matches a plan that reads an index from a cursor on.
 var begins = regexp.MustCompile(`(INDEX|Index Cond:).*\(created_at, ?id\) ?<`)
 
-// The newest invites that a filter leaves are found in the order of an index, and those that have expired or
-// failed are counted in one.
+// The newest invites that a filter selects are found in the order of an index, and those that have expired or failed
+// are counted in an index.
 func TestFiltersReadAnIndex(t *testing.T) {
 	t.Parallel()
 	const ours = "01890000-0000-7000-8000-000000000001"

@@ -30,40 +30,40 @@ type Invite struct {
 	AcceptedAt     time.Time // zero: it was not
 }
 
-// Mail is how far the mail of an invite's latest issue has come.
+// Mail is the state of the mail of an invite's latest issue.
 type Mail struct {
 	State    MailState
 	Reason   string    // why it is deferred or failed; "": it is not
 	Attempts int       // how often a server has tried
-	At       time.Time // when it came so far; zero: it is queued, or there is none
+	At       time.Time // when it got into this state; zero: it is queued, or there is none
 }
 
-// MailState is a step on the way of a mail.
+// MailState is the state of a mail.
 type MailState string
 
 // The states of mails.
 const (
 	NoMail   MailState = "none"     // not asked for, or there is no mail server
 	Queued   MailState = "queued"   // about to be sent
-	Sent     MailState = "sent"     // taken over by the mail server
-	Deferred MailState = "deferred" // not taken over yet; will be tried again
+	Sent     MailState = "sent"     // accepted by the mail server
+	Deferred MailState = "deferred" // not accepted yet; will be tried again
 	Failed   MailState = "failed"   // will not be tried again
 )
 
-// search is what an invite is searched by.
+// search returns the text that an invite is searched by.
 func (i Invite) search() string { return search.Searched(i.TargetEmail, i.FirstName) }
 
-// Status is what became of an invite.
+// Status is the state of an invite.
 type Status string
 
-// What can become of invites, besides their removal.
+// The statuses of invites.
 const (
 	IsPending  Status = "pending"
 	IsExpired  Status = "expired"
 	IsAccepted Status = "accepted"
 )
 
-// Status is what became of the invite by now.
+// Status returns the status of the invite at the time now.
 func (i Invite) Status(now time.Time) Status {
 	switch {
 	case !i.AcceptedAt.IsZero():
@@ -85,7 +85,7 @@ type Draft struct {
 	Message     patch.Field[string]
 	SendEmail   patch.Field[bool]
 	ExpiresIn   patch.Field[int64] // seconds; absent: as long as those of its organization
-	Fault       error              // why this is no draft at all
+	Fault       error              // why this is not a draft at all
 }
 
 // maxMessage is the longest message, in characters.
@@ -102,7 +102,7 @@ type order struct {
 	message   string
 	mail      bool          // send one, if there is a mail server
 	expiresIn time.Duration // 0: as long as those of its organization
-	target    target        // what the address is already, once that has been found
+	target    target        // what the address already is to the organization, once that has been found
 }
 
 func (d Draft) check() (order, fault.List) {

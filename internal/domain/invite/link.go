@@ -27,8 +27,8 @@ type Links struct {
 	baseURL string
 }
 
-// NewLinks derives the key of links from the server's secret. The base url is
-// what links start with, without a slash at the end. Without a secret, they are the zero Links.
+// NewLinks derives the key of links from the server's secret. The base url is what links start with, without a slash at
+// the end. Without a secret, it returns the zero Links.
 func NewLinks(secret, baseURL string) (Links, error) {
 	if secret == "" {
 		return Links{}, nil
@@ -67,7 +67,7 @@ func (l Links) code(id uuid.UUID, issue int64, w way) []byte {
 	return mac.Sum(nil)
 }
 
-// ticket is a token taken apart, which need not be genuine.
+// ticket is a parsed token, which need not be genuine.
 type ticket struct {
 	id   uuid.UUID
 	code []byte
@@ -75,7 +75,7 @@ type ticket struct {
 
 func readToken(text string) (ticket, bool) {
 	b, err := tokenText.DecodeString(text)
-	if err != nil || len(b) != tokenSize || len(text) != tokenText.EncodedLen(tokenSize) { // it skips line breaks
+	if err != nil || len(b) != tokenSize || len(text) != tokenText.EncodedLen(tokenSize) { // decoding skips line breaks
 		return ticket{}, false
 	}
 	id := uuid.UUID(b[:len(uuid.UUID{})])
@@ -85,7 +85,7 @@ func readToken(text string) (ticket, bool) {
 // verify returns the way of a ticket, if it is genuine for an issue of its invite.
 func (l Links) verify(t ticket, issue int64) (way, bool) {
 	if l.key == nil {
-		return 0, false // else anybody could make one
+		return 0, false // otherwise anybody could make one
 	}
 	for _, w := range []way{mailed, handed} {
 		if hmac.Equal(t.code, l.code(t.id, issue, w)) {
@@ -95,10 +95,9 @@ func (l Links) verify(t ticket, issue int64) (way, bool) {
 	return 0, false
 }
 
-// Link returns the link to an invite, to be passed on by hand, and until when it
-// works, and records that. Whoever has it can become the person invited, so only admins get it, and never for
-// a level above their own. It does not tell whether the address belongs to a user, for whom
-// it does not work.
+// Link returns the link to an invite, to be passed on by hand, and when it expires, and records that. Anybody who has
+// the link can become the person invited, so only admins get it, and never for a level above their own. Link does not
+// reveal whether the address belongs to a user, for whom the link does not work.
 func (s Service) Link(ctx context.Context, c access.Caller, id string) (url string, expires time.Time, err error) {
 	if err := MaySeeLinks(c); err != nil {
 		return "", time.Time{}, err

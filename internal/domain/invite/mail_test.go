@@ -92,7 +92,7 @@ func TestMailThatIsRefused(t *testing.T) {
 	}
 }
 
-// A mail server may repeat the link; what it says is read by many.
+// A mail server may repeat the link in its answer, which many people can read.
 func TestReasonDoesNotHoldTheLink(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -132,7 +132,8 @@ func TestDeferredMailIsSentSoon(t *testing.T) {
 	})
 }
 
-// An invite that is accepted by a link passed on by hand says what becomes of its mail that is under way.
+// An invite that is accepted by a link passed on by hand, while its mail is under way, still shows the result of the
+// mail.
 func TestAcceptedWhileItsMailIsUnderWay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -163,7 +164,7 @@ func TestAcceptedWhileItsMailIsUnderWay(t *testing.T) {
 	}
 }
 
-// The mail of an invite that is accepted before a server takes it does not wait for ever.
+// The mail of an invite that is accepted before a server takes the mail does not wait forever.
 func TestAcceptedBeforeItsMailIsTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -262,7 +263,7 @@ func TestResend(t *testing.T) {
 			r.Error(id)
 		}
 		before, ttl := r.orgs, int64(72*time.Hour/time.Second)
-		before.MaxInviteTTL = 72 * time.Hour // of a server that has less now
+		before.MaxInviteTTL = 72 * time.Hour // of a server whose maximum is lower now
 		if _, err := before.Set(r.Context(), r.owner, r.owner.Organization.ID, org.Settings{InviteTTL: &ttl}); err != nil {
 			r.Fatal(err)
 		}
@@ -288,7 +289,7 @@ func TestResentMailIsYetToBeTried(t *testing.T) {
 	})
 }
 
-// What nobody could answer is not mailed again.
+// An invite that nobody could answer is not mailed again.
 func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

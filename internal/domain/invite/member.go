@@ -29,7 +29,8 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 	return m, err
 }
 
-// Withdraw deletes the invite to an address that is going to be a member's, before the transaction locks anything of theirs.
+// Withdraw deletes the invite to an address that a member is about to get, before the transaction locks anything of
+// theirs.
 func (s Service) Withdraw(ctx context.Context, tx *db.Tx, by access.Caller, organizationID, email string) error {
 	if err := lockTarget(ctx, tx, organizationID, email, 0); err != nil {
 		return err

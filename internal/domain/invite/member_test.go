@@ -63,7 +63,7 @@ func TestAddMemberRefuses(t *testing.T) {
 	})
 }
 
-// Whichever comes first, nobody is a member and invited.
+// Nobody is both a member and invited, whichever comes first.
 func TestAddMemberBesideInvite(t *testing.T) {
 	t.Parallel()
 	eachBeside(t, func(r *rig, other invite.Service) {
@@ -89,7 +89,7 @@ func TestAddMemberBesideInvite(t *testing.T) {
 	})
 }
 
-// Nor is somebody whose address changes while they invite the one that they get.
+// A user whose address changes while they invite the new address is not both a member and invited, either.
 func TestChangeOfAddressBesideInvite(t *testing.T) {
 	t.Parallel()
 	eachBeside(t, func(r *rig, other invite.Service) {

@@ -11,11 +11,11 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// maxToAddress bounds how many invites to an address are shown.
+// maxToAddress is how many invites to an address are shown at most.
 const maxToAddress = 100
 
-// ToAddress returns the invites to an address that can be answered now, the newest first: for
-// whoever has shown that it is theirs.
+// ToAddress returns the invites to an address that can be answered now, the newest first. It is for somebody who has
+// proved the address.
 func (s Service) ToAddress(ctx context.Context, q db.Querier, email string) ([]Opened, error) {
 	all, err := toAddress(ctx, q, email, maxToAddress)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.F
 	return page.Found[Opened]{Count: len(all), Items: all[from:min(from+p.Limit, len(all))]}, nil
 }
 
-// AcceptMine makes the caller a member by an invite to their own address. An address that is
-// not verified takes the token of the invite's link, too; "" is none.
+// AcceptMine makes the caller a member by an invite to their own address. If the address is not verified, this needs
+// the token of the invite's link, too; "": no token.
 func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token string) (org.Mine, error) {
 	if err := access.MaySeeSelf(c); err != nil {
 		return org.Mine{}, err
@@ -82,7 +82,7 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 	return joined, err
 }
 
-// prove notes that an address is the caller's, if they have the link that was mailed to it.
+// prove marks the caller's address as verified if they have the link that was mailed to it.
 func (s Service) prove(ctx context.Context, tx *db.Tx, c access.Caller, o Opened) error {
 	if o.way != mailed {
 		return nil
@@ -90,7 +90,7 @@ func (s Service) prove(ctx context.Context, tx *db.Tx, c access.Caller, o Opened
 	return s.orgs().ProveSelf(ctx, tx, c.UserID)
 }
 
-// DeclineMine removes an invite to the caller's own address, which may take its token as AcceptMine does.
+// DeclineMine removes an invite to the caller's own address, with the token of its link where AcceptMine needs it.
 func (s Service) DeclineMine(ctx context.Context, c access.Caller, id, token string) error {
 	if err := access.MaySeeSelf(c); err != nil {
 		return err
@@ -140,8 +140,7 @@ func (s Service) findTo(ctx context.Context, q db.Querier, email, id string) (Op
 	return s.opened(ctx, q, i, mailed)
 }
 
-// AcceptAs makes a member, and a user, of somebody who has shown that an address is theirs,
-// inside Keys.Change.
+// AcceptAs makes somebody who has proved an address a user and a member, inside Keys.Change.
 func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, names Names, by access.Caller) (org.Membership, error) {
 	o, err := s.findTo(ctx, tx, email, id)
 	if err != nil {
@@ -158,7 +157,7 @@ func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, name
 	return s.join(ctx, tx, o, draft, by)
 }
 
-// DeclineAs removes an invite to an address that somebody has shown to be theirs.
+// DeclineAs removes an invite to an address that somebody has proved.
 func (s Service) DeclineAs(ctx context.Context, email, id string, by access.Caller) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		o, err := s.findTo(ctx, tx, email, id)
@@ -179,12 +178,12 @@ func (s Service) join(ctx context.Context, tx *db.Tx, o Opened, draft org.User, 
 	return m, s.accepted(ctx, tx, by, o)
 }
 
-// joining is who becomes a member by an invite.
+// joining returns who becomes a member by an invite.
 func joining(o Opened, draft org.User) org.Joining {
 	return org.Joining{OrganizationID: o.OrganizationID, User: draft, Level: o.Level, InviterID: o.CreatedBy.ID}
 }
 
-// accepted keeps an invite that has made a member, for a time, and records that.
+// accepted keeps an accepted invite for a time, and records that.
 func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
 	o.AcceptedAt = s.DB.Now()
 	if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt, by.UserID); err != nil {
@@ -193,7 +192,7 @@ func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Op
 	return s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt)
 }
 
-// useUp removes an invite that is answered: only one transaction does.
+// useUp removes an invite that is answered: of several transactions, one succeeds.
 func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
 	n, err := removeIssue(ctx, tx, o.Invite)
 	if err != nil {
@@ -206,7 +205,7 @@ func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
 	return nil
 }
 
-// decline reads the invite once more: the entry shows whoever made it.
+// decline reads the invite once more, since the entry shows its inviter, and locks both.
 func (s Service) decline(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
 	i, err := findLocked(ctx, tx, o.OrganizationID, o.ID)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"foyer/internal/domain/access"
 )
 
-// Whoever is signed in and accepts by a mailed link has shown that the address is theirs. A link that was passed on by hand
-// shows nothing, and somebody whom such a link has made keeps the key that they are signed in with.
+// A signed-in user who accepts by a mailed link has proved their address. A link that was passed on by hand proves
+// nothing, and a user who was made by such a link keeps the key that they are signed in with.
 func TestMailedLinkVerifiesWhoIsSignedIn(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

@@ -27,15 +27,15 @@ func parseIssueName(name string) (id string, issue int64, err error) {
 	return id, issue, err
 }
 
-// Post carries invites to their addresses.
+// Post mails invites to their addresses.
 type Post struct {
 	Service Service
 	SMTP    mail.SMTP
 	From    string          // an address, or "Name <address>"
-	Seen    func(MailState) // told how each try went
+	Seen    func(MailState) // called with the result of each try
 }
 
-// Kind is how jobs of kind MailJob are done.
+// Kind returns how jobs of the kind MailJob are done.
 func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.note, AfterCommit: p.count} }
 
 var errTooLate = errors.New("the invite expired before the mail server took the mail")
@@ -75,7 +75,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	return err
 }
 
-// giveUp notes that the mail of an issue which has been accepted is not tried any more.
+// giveUp notes that the mail of an accepted issue is no longer tried.
 func (p Post) giveUp(ctx context.Context, id string, issue int64) error {
 	return p.Service.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		organizationID, err := findIssue(ctx, tx, id, issue)

@@ -14,7 +14,7 @@ type Preview struct{ To, ReplyTo, Subject, Text string }
 // previewed stands for the token of an invite that is not made.
 const previewed = "…"
 
-// Preview writes the mail that a draft would become for whoever may create it, and makes nothing.
+// Preview returns the mail that a draft would become, for callers who may create the invite, and makes nothing.
 func (s Service) Preview(ctx context.Context, c access.Caller, d Draft) (Preview, error) {
 	o, faults := d.check()
 	if err := cmp.Or(faults.Err(), MayInvite(c), MayGive(c, o.level)); err != nil {

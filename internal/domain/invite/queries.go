@@ -41,14 +41,15 @@ func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 		WHERE id = $1 AND organization_id = $7`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID, i.OrganizationID)
 }
 
-// findIssue is the organization of an invite, accepted or not, whose issue is still the given one.
+// findIssue returns the organization of an invite, accepted or not, whose issue is still the given one.
 func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
 	return db.One(ctx, tx, db.Value[string], `
 		SELECT organization_id FROM invites WHERE id = $1 AND issue = $2
 		UNION ALL SELECT organization_id FROM accepted_invites WHERE id = $1 AND issue = $2`, id, issue)
 }
 
-// noteMail stores how a try to mail one issue of an invite went, in the table that has it, and returns whether that is this one.
+// noteMail stores the result of a try to mail one issue of an invite, if the invite is in the given table, and returns
+// how many rows it changed.
 func noteMail(ctx context.Context, tx *db.Tx, table, organizationID, id string, issue int64, m Mail, asked bool) (int64, error) {
 	return db.Changed(ctx, tx, `
 		UPDATE `+table+` SET mail_state = $3, mail_reason = $4, mail_attempts = $5, mail_at = $7,
@@ -57,7 +58,7 @@ func noteMail(ctx context.Context, tx *db.Tx, table, organizationID, id string, 
 		id, issue, m.State, m.Reason, m.Attempts, asked, m.At, organizationID)
 }
 
-// noteGivenUp stores that the mail of an invite which has been accepted is not tried any more.
+// noteGivenUp stores that the mail of an accepted invite is no longer tried.
 func noteGivenUp(ctx context.Context, tx *db.Tx, organizationID, id string, issue int64) error {
 	return db.Exec(ctx, tx, `
 		UPDATE accepted_invites SET mail_state = CASE mail_state WHEN 'deferred' THEN 'failed' ELSE 'none' END
@@ -73,12 +74,12 @@ func toAddress(ctx context.Context, q db.Querier, email string, limit int) ([]In
 	return db.All(ctx, q, (*Invite).fields, selectInvite+`WHERE i.target_email = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT $2`, email, limit)
 }
 
-// removeIssue removes an invite: only one of any number of transactions does.
+// removeIssue removes an invite: of several transactions, one does.
 func removeIssue(ctx context.Context, tx *db.Tx, i Invite) (int64, error) {
 	return db.Changed(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2 AND issue = $3`, i.OrganizationID, i.ID, i.Issue)
 }
 
-// keepAccepted stores an invite that is being accepted where it is kept for a time.
+// keepAccepted stores an accepted invite where it is kept for a time.
 func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID int64) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO accepted_invites (`+stored+`, accepted_at, accepted_by)
@@ -94,7 +95,7 @@ func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (In
 		WHERE i.organization_id = $1 AND i.id = $2`+whoMade, organizationID, id)
 }
 
-// forgetAccepted fails with ErrNoRow if another transaction has removed it meanwhile.
+// forgetAccepted fails with ErrNoRow if another transaction has removed the invite meanwhile.
 func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) error {
 	n, err := db.Changed(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 	if err == nil && n == 0 {
@@ -103,11 +104,12 @@ func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) e
 	return err
 }
 
-// whoMade keeps the user u who made an invite from being erased until the transaction has stored what shows them.
+// whoMade locks the user u who made an invite, so that they cannot be erased before the transaction has stored what
+// shows them.
 const whoMade = ` FOR KEY SHARE OF u`
 
-// findLocked finds an invite that the transaction is going to change. One that somebody takes over while this waits for them
-// belongs to neither of its inviters for PostgreSQL, and is looked for once more.
+// findLocked finds an invite that the transaction is going to change. If somebody takes the invite over while this
+// waits for them, PostgreSQL finds it with neither inviter, so it is looked up once more.
 func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (i Invite, err error) {
 	for range 2 {
 		i, err = db.One(ctx, tx, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2 FOR UPDATE OF i`+whoMade, organizationID, id)
@@ -118,9 +120,9 @@ func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (i In
 	return i, err
 }
 
-// lockTarget makes other transactions that invite an address, or change its invite, wait. Before the invite it keeps the
-// membership of the user who invites, 0 for nobody: who is erased loses it first, so that nothing with their name is
-// stored after that.
+// lockTarget makes other transactions that invite an address, or change its invite, wait. Before the invite it locks
+// the membership of the inviter, 0 for nobody. Erasing a user removes their memberships first, so that nothing with
+// their name is stored after that.
 func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) error {
 	db.Lock(tx, "invite to "+organizationID+" "+email)
 	return db.Exec(ctx, tx, `
@@ -129,9 +131,9 @@ func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by
 		organizationID, email, by)
 }
 
-// target is what an address is to an organization already: a member, or whom an invite is for.
+// target is what an address already is to an organization: that of a member, or of an invitee.
 type target struct {
-	admitted  bool // whoever invites is a member still
+	admitted  bool // the inviter is still a member
 	member    bool
 	inviteID  string // "": there is none
 	createdBy int64
@@ -142,7 +144,7 @@ func (t *target) fields() []any {
 	return []any{&t.admitted, &t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
 }
 
-// findTarget fails with access.ErrChanged if the user who invites, 0 for nobody, is no member.
+// findTarget fails with access.ErrChanged if the inviter, 0 for nobody, is not a member.
 func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) (target, error) {
 	t, err := db.One(ctx, tx, (*target).fields, `
 		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3),
@@ -170,9 +172,8 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
 	return db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// overdue names organizations with invites that expired before a time. They were also
-// made before it, unless a clock was set back, and the time they were made has an
-// index.
+// overdue returns the organizations with invites that expired before a time. Such invites were also made before it,
+// unless a clock was set back; there is an index by the time they were made.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
@@ -187,8 +188,8 @@ func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
-// pendingNow is how many invites an organization has, and a number that changes with
-// each of them, and with any user: invites show their inviters.
+// pendingNow is how many invites an organization has, and a version that changes with each of them, and with any user,
+// since invites show their inviters.
 type pendingNow struct {
 	count   int
 	version int64
@@ -204,8 +205,8 @@ func countPending(ctx context.Context, q db.Querier, organizationID string) (pen
 			SELECT 0, version FROM access_version WHERE id = 1) AS parts`, organizationID)
 }
 
-// addCount keeps invite_counts exact for a transaction that changes invites and makes
-// n more of them.
+// addCount adds n to the count of an organization's invites, for a transaction that changes invites, and counts up
+// their version.
 func addCount(tx *db.Tx, organizationID string, n int) {
 	db.Add(tx, `
 		INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, $2, $3, $4)
@@ -213,13 +214,14 @@ func addCount(tx *db.Tx, organizationID string, n int) {
 		[]any{organizationID, tx.Shard}, int64(n), cache.VersionStep())
 }
 
-// levelOf is the level of a member; 0 if a user is none.
+// levelOf returns the level of a member, or 0 if the user is not a member.
 func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
 	return db.One(ctx, q, db.Value[access.Level],
 		`SELECT COALESCE((SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2), 0)`, organizationID, userID)
 }
 
-// findInviter finds a user who takes over an invite; access.ErrChanged if they have been erased since they were admitted.
+// findInviter finds a user who takes over an invite, or fails with access.ErrChanged if they have been erased since
+// they were admitted.
 func findInviter(ctx context.Context, tx *db.Tx, id int64) (org.User, error) {
 	u, err := db.One(ctx, tx, (*org.User).Fields, `
 		SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1 AND u.erased_at IS NULL`+whoMade, id)
@@ -239,7 +241,7 @@ func isMember(ctx context.Context, q db.Querier, organizationID, email string) (
 			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = $1 AND u.email = $2)`, organizationID, email)
 }
 
-// expired lists the next invites whose time is over, of which no event has told.
+// expired lists the next invites that have expired and that no event has announced.
 func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]Invite, error) {
 	return db.All(ctx, tx, (*Invite).fields, selectInvite+`
 		WHERE i.expires_at <= $1 AND NOT i.expiry_announced ORDER BY i.expires_at LIMIT $2 FOR UPDATE OF i SKIP LOCKED`+whoMade, now, limit)

@@ -35,7 +35,7 @@ const (
 	baseURL = "https://foyer.example"
 )
 
-// rig is everything around invites, with a mail server that is there.
+// rig is the services around invites, with a mail server.
 type rig struct {
 	*testing.T
 	db      *db.DB
@@ -77,7 +77,7 @@ func newRig(t *testing.T, d *db.DB) *rig {
 	keys := access.NewKeys(d)
 	r := &rig{T: t, db: d, orgs: org.Service{DB: d, Keys: keys}, smtp: mailtest.Start(t, mailtest.Config{})}
 	now := d.Now
-	d.Now = func() time.Time { // those who send mails ask, too
+	d.Now = func() time.Time { // the jobs that send mails call it, too
 		if at := r.at.Load(); at != nil {
 			return *at
 		}
@@ -97,7 +97,7 @@ func (r *rig) newOrg(name string) org.Organization {
 	return o
 }
 
-// join makes a member and returns what they are as a caller.
+// join makes a member and returns them as a caller.
 func (r *rig) join(o org.Organization, email string, level access.Level) access.Caller {
 	r.Helper()
 	m, err := r.invites.AddMember(r.Context(), access.Caller{}, o.ID, email, level)
@@ -163,7 +163,7 @@ func (r *rig) until(want func(invite.Invite) bool) invite.Invite {
 	return found
 }
 
-// await returns once something is so.
+// await returns once so returns true.
 func (r *rig) await(so func() bool) {
 	r.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -177,7 +177,7 @@ func (r *rig) await(so func() bool) {
 	}
 }
 
-// again does something once more as long as the database had no room for it: many at once may have to wait too long.
+// again repeats do as long as the database is unavailable: if there are many at once, some may have to wait too long.
 func again(do func() error) error {
 	err := do()
 	for fault.Is(err, fault.Unavailable) {
@@ -186,7 +186,7 @@ func again(do func() error) error {
 	return err
 }
 
-// accepted is an invite that somebody has accepted.
+// accepted returns an invite that somebody has accepted.
 func (r *rig) accepted(id string) invite.Invite {
 	r.Helper()
 	found, err := r.invites.Find(r.Context(), r.owner, invite.Filter{Statuses: []invite.Status{invite.IsAccepted}, ID: id}, page.First)
@@ -212,7 +212,7 @@ func (r *rig) mailed(n int) string {
 	return link.FindStringSubmatch(mails[n-1].Text(r))[1]
 }
 
-// handed is the token of the link that an owner passes on by hand.
+// handed returns the token of the link that an owner passes on by hand.
 func (r *rig) handed(i invite.Invite) string {
 	r.Helper()
 	url, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
@@ -228,7 +228,7 @@ func (r *rig) later(d time.Duration) {
 	r.at.Store(&at)
 }
 
-// mailedToken is the token of the link in an invite's first mail, made as the link is documented to be.
+// mailedToken returns the token of the link in an invite's first mail, made as documented.
 func (r *rig) mailedToken(i invite.Invite) string {
 	r.Helper()
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "foyer invite links v1", sha256.Size)
@@ -238,7 +238,7 @@ func (r *rig) mailedToken(i invite.Invite) string {
 	return tokenOf(key, i)
 }
 
-// tokenOf is mailedToken made with any key.
+// tokenOf is mailedToken with any key.
 func tokenOf(key []byte, i invite.Invite) string {
 	id := uuid.MustParse(i.ID)
 	code := hmac.New(sha256.New, key)

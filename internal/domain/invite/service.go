@@ -18,7 +18,7 @@ import (
 	"foyer/internal/infra/job"
 )
 
-// Service is everything that can be done to invites.
+// Service makes, lists, sends and answers invites.
 type Service struct {
 	DB     *db.DB
 	Keys   *access.Keys
@@ -29,8 +29,7 @@ type Service struct {
 	Limits Limits
 	Cache  *Cache
 
-	// Shown and ShownMember append what they are of as the API shows it, for events; nil: there
-	// are none.
+	// Shown and ShownMember append an invite and a member as the API shows them, for events; nil: there are no events.
 	Shown       func(now time.Time) func([]byte, Invite) []byte
 	ShownMember func([]byte, org.Membership) []byte
 }
@@ -123,8 +122,8 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 	return invites(made), err
 }
 
-// CreatePartly makes those of the invites that it can, and tells of each draft what became of it.
-// All are refused if there are more than a day allows.
+// CreatePartly makes the invites that it can, and returns the outcome of each draft. It refuses all if they are more
+// than a day allows.
 func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Draft) ([]Outcome, error) {
 	if err := MayInvite(c); err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 		if err == nil {
 			err = MayGive(c, o.level)
 		}
-		if err == nil { // one that is refused is in nobody's way
+		if err == nil { // a draft that is refused does not block another
 			err = seen.add(o.email)
 		}
 		if wrong[i].Err = err; err == nil {
@@ -169,10 +168,10 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 	return merged(made), nil
 }
 
-// addresses are those of drafts that come together.
+// addresses are the addresses of the drafts in one request.
 type addresses map[string]bool
 
-// add adds one. One that comes twice is wrong the second time.
+// add adds an address, and fails if it was added before.
 func (seen addresses) add(email string) error {
 	if email != "" && seen[email] {
 		return fault.Field(fault.NotUnique, "target_email", "Appears twice in this request.")
@@ -181,7 +180,7 @@ func (seen addresses) add(email string) error {
 	return nil
 }
 
-// withoutField is why a draft is none, where its index need not be named.
+// withoutField returns the fault of a draft without its field, for where the draft's index need not be named.
 func withoutField(err error) error {
 	if err == nil {
 		return nil
@@ -222,7 +221,7 @@ func (s Service) Own(ctx context.Context, c access.Caller, id string) (Invite, e
 	return found.Items[0], MayDelete(c, found.Items[0].CreatedBy.ID)
 }
 
-// Delete deletes an invite. One that was accepted is forgotten.
+// Delete deletes an invite. If it was accepted, what is kept of it is removed.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		i, err := findLocked(ctx, tx, c.Organization.ID, id)
@@ -243,7 +242,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	})
 }
 
-// confirmDelete returns the caller as they are by now, who may delete an invite, and resend it.
+// confirmDelete returns the caller with the rights they have by now, if they may delete and resend an invite.
 func (s Service) confirmDelete(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (access.Caller, error) {
 	may := func(c access.Caller) error { return MayDelete(c, i.CreatedBy.ID) }
 	if err := may(c); err != nil {
@@ -270,9 +269,8 @@ func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	return s.record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
 }
 
-// Resend gives an invite a new expiry and a new link, which is mailed; earlier links
-// are dead. If its inviter may no longer invite at its level, and the caller may, the
-// caller becomes its inviter.
+// Resend gives an invite a new expiry and a new link, which is mailed; earlier links no longer work. If its inviter may
+// no longer invite at its level, and the caller may, the caller becomes its inviter.
 func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite, error) {
 	var i Invite
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
@@ -351,7 +349,7 @@ func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, i Invit
 	return s.record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
 }
 
-// replace removes the invite that is in the way of another to its address, or of a member.
+// replace removes the invite to an address that is invited again, or that a member gets.
 func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, organizationID string, t target) error {
 	if t.inviteID == "" {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"foyer/internal/infra/mail"
 )
 
-// mailText is what the mail of an invite says. Texts come as they were typed; they are
-// shown as text that is no link, markup or header.
+// mailText holds the values that the mail of an invite shows. Texts come as they were typed; they are shown as plain
+// text, not as links, markup or headers.
 type mailText struct {
 	OrganizationName string
 	InviterName      string // "": the address stands for the name
 	InviterEmail     string
-	FirstName        string // of the invited; may be ""
+	FirstName        string // of the invitee; may be ""
 	Message          string // may be ""
-	Level            string // what the invited becomes: member, admin or owner
+	Level            string // what the invitee becomes: member, admin or owner
 	Link             string // the page where the invitation is answered
 	Expires          string // when the link stops working
 }
@@ -28,7 +28,7 @@ type mailParts struct {
 	HTML    string
 }
 
-// maxSubject is what mail programs show of a subject, in characters.
+// maxSubject is how much of a subject mail programs show, in characters.
 const maxSubject = 80
 
 // maxName is how much of a name is shown, in characters.
@@ -57,7 +57,7 @@ func (m mailText) clean() mailText {
 	return m
 }
 
-// Inviter is how the inviter is called in a sentence.
+// Inviter returns the name of the inviter for a sentence.
 func (m mailText) Inviter() string {
 	if m.InviterName == "" {
 		return m.InviterEmail
@@ -65,7 +65,7 @@ func (m mailText) Inviter() string {
 	return m.InviterName + " (" + m.InviterEmail + ")"
 }
 
-// Role is the level with its article.
+// Role returns the level with its article.
 func (m mailText) Role() string {
 	if strings.IndexAny(m.Level, "aeiou") == 0 {
 		return "an " + m.Level
@@ -73,7 +73,7 @@ func (m mailText) Role() string {
 	return "a " + m.Level
 }
 
-// Quoted is the message as mail quotes it, so that it cannot pass for our words.
+// Quoted returns the message as mail quotes it, so that it cannot pass for our words.
 func (m mailText) Quoted() string {
 	return "> " + strings.ReplaceAll(m.Message, "\n", "\n> ")
 }

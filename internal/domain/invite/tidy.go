@@ -8,17 +8,17 @@ import (
 	"foyer/internal/infra/quota"
 )
 
-// How long invites stay listed that have expired, or were accepted.
+// How long expired and accepted invites stay listed.
 const (
 	keepExpired     = 30 * 24 * time.Hour
 	keepAcceptedFor = 30 * 24 * time.Hour
 )
 
-// tidyBatch bounds how many invites are removed in one transaction: others have their turns between them.
+// tidyBatch is how many invites one transaction removes at most: others have their turns in between.
 const tidyBatch = 500
 
-// Tidy removes invites that expired more than 30 days ago, except those that others
-// are changing, and quotas that no longer hold anything back.
+// Tidy removes invites that expired more than 30 days ago, except those that others are changing, and quotas that no
+// longer limit anything.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	if err := s.tidyInvites(ctx, now.Add(-keepExpired)); err != nil {
@@ -30,7 +30,7 @@ func (s Service) Tidy(ctx context.Context) error {
 	return quota.Tidy(ctx, s.DB, now.Add(-day))
 }
 
-// tidyInvites removes the invites of one organization after another.
+// tidyInvites removes expired invites, one organization after another.
 func (s Service) tidyInvites(ctx context.Context, before time.Time) error {
 	organizations, err := overdue(ctx, s.DB, before)
 	if err != nil {

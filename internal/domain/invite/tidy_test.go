@@ -38,7 +38,7 @@ func TestTidy(t *testing.T) {
 	})
 }
 
-// However many quotas there are to forget, no transaction is long.
+// Old quotas are removed in short transactions, however many there are.
 func TestTidyQuotas(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
