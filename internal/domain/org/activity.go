@@ -27,7 +27,7 @@ func (s Service) Activity(ctx context.Context, c access.Caller, f activity.Filte
 	return activity.List(ctx, s.DB, f, p)
 }
 
-// StreamActivity gives all of it to write, a part at a time, the oldest first.
+// StreamActivity passes all of the activity to write, a part at a time, the oldest first.
 func (s Service) StreamActivity(ctx context.Context, c access.Caller, f activity.Filter, write func([]activity.Stored) error) error {
 	f, err := seen(c, f)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s Service) StreamActivity(ctx context.Context, c access.Caller, f activity
 	return activity.Stream(ctx, s.DB, f, write)
 }
 
-// seen is a filter that leaves only what the caller's key may see.
+// seen returns a filter that selects only what the caller's key may see.
 func seen(c access.Caller, f activity.Filter) (activity.Filter, error) {
 	f.OrganizationID = c.Organization.ID
 	if err := MaySeeActivity(c); err != nil || c.Scope.Includes(access.All) {

@@ -14,8 +14,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Who lost the right to change settings changes none, also where their transaction runs again since one that
-// shared its commit has failed.
+// A caller who has lost the right to change settings changes none, even if their transaction runs again because another
+// one in the same commit failed.
 func TestRightLostInASharedCommit(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))

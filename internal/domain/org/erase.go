@@ -13,8 +13,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser takes the names and addresses of a user out of all tables, and revokes their keys.
-// Their id stays, for what refers to it. The last owner of an organization cannot be erased.
+// EraseUser removes the names and addresses of a user from all tables, and revokes their keys. Their id stays, since
+// other rows refer to it. The last owner of an organization cannot be erased.
 func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) (User, error) {
 	email, err := ParseEmail("email", email)
 	if err != nil {
@@ -62,19 +62,20 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 	if err := activity.Erase(ctx, tx, p); err != nil {
 		return err
 	}
-	// No mail goes to the domain (RFC 2606), and nobody can have been invited to what is chosen at random.
+	// No mail goes to the domain (RFC 2606), and nobody can have been invited to a random address.
 	email := fmt.Sprintf("erased-%d-%s@foyer.invalid", u.ID, strings.ToLower(rand.Text()))
 	return blankUser(ctx, tx, u.ID, email, s.DB.Now())
 }
 
-// LockUser is the eraser after which nobody stores what shows a person: whoever read them to do so holds them until that is
-// committed, and then it is found. So does whoever stores what refers to them. Both may hold invites, or ways to sign in,
-// before that, and the answer that is kept for their request after it.
+// LockUser is the eraser after which nobody stores anything that shows a person. A transaction that reads the person to
+// store such a thing, or stores a row that refers to them, locks them until it commits, and the erasers after this one
+// find what it stored. Such a transaction may lock invites or ways to sign in before the person, and the answer that is
+// kept for its request after them.
 func (s Service) LockUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	return db.Exec(ctx, tx, `SELECT 1 FROM users WHERE id = $1 FOR UPDATE`, p.UserID)
 }
 
-// addressesOf lists the addresses that a user has or had, but for those that are another's now, or that another may take back.
+// addressesOf lists the addresses that a user has or had, except those that another user has now or may take back.
 func (s Service) addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, error) {
 	had, err := activity.Addresses(ctx, tx, u.UUID)
 	if err != nil {
@@ -104,7 +105,7 @@ func lastOwner(err error, m Membership) error {
 	return fault.New(fault.Denied, "The user is the last owner of organization %s: make another member owner first, or delete the organization.", m.OrganizationID)
 }
 
-// EraseOrganization removes an organization with all that belongs to it, events too. Its activity stays.
+// EraseOrganization removes an organization with all that belongs to it, including events. Its activity stays.
 func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id string) (Organization, error) {
 	var o Organization
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {

@@ -22,7 +22,8 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// Nobody keeps another from being erased by having the address that they would get. What stands for it then names nobody.
+// A user can be erased even if somebody has an address like the one that they would get. The address of an erased user
+// names nobody.
 func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -115,8 +116,8 @@ func TestEraseWhileUseIsNoted(t *testing.T) {
 	}
 }
 
-// joinBackwards makes a user a member of two organizations, and another one of the first, each in the order against that
-// of ids. It returns the membership that is first by ids, and the others.
+// joinBackwards makes a user a member of two organizations, and another user a member of the first, each in the reverse
+// order of ids. It returns the membership that is first by ids, and the others.
 func joinBackwards(t *testing.T, s org.Service) (first org.Membership, others []org.Membership) {
 	t.Helper()
 	var ids [2]string
@@ -154,8 +155,8 @@ func awaitWaiting(ctx context.Context, d *db.DB, done <-chan error, n int) error
 	return nil
 }
 
-// Whoever is erased while there is no room to empty the log is erased: the error says so, and a restart empties the log.
-// Not parallel: the limit is the whole process's.
+// A user is erased even if there is no room to empty the log: the error says so, and a restart empties the log. Not
+// parallel: the limit is for the whole process.
 func TestEraseWithoutRoomForTheLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "foyer.db")
 	d, err := db.Open(t.Context(), "sqlite:"+path)

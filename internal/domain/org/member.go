@@ -25,7 +25,7 @@ func (s Service) Here(ctx context.Context, c access.Caller) (Mine, error) {
 	return Mine{Organization: o, Level: c.Level}, err
 }
 
-// Self returns the user who is a caller.
+// Self returns the caller's user.
 func (s Service) Self(ctx context.Context, c access.Caller) (User, error) {
 	return UserByID(ctx, s.DB, c.UserID)
 }
@@ -41,13 +41,13 @@ func (s Service) Hosts(ctx context.Context, c access.Caller) (Hosts, error) {
 	return findHosts(ctx, s.DB, c.UserID, c.Organization.ID)
 }
 
-// MemberFilter narrows a list of members down. What is zero narrows nothing.
+// MemberFilter selects members for a list. A zero field selects all.
 type MemberFilter struct {
 	Search string // part of the address or the names
 	Level  access.Level
 }
 
-// FindMembers returns a page of the members that a filter leaves, in the order of joining.
+// FindMembers returns a page of the members that a filter selects, in the order of joining.
 func (s Service) FindMembers(ctx context.Context, c access.Caller, f MemberFilter, p page.Page) (page.Found[Membership], error) {
 	return db.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) {
@@ -58,7 +58,7 @@ func (s Service) FindMembers(ctx context.Context, c access.Caller, f MemberFilte
 		})
 }
 
-// FindMember returns one of them.
+// FindMember returns one member of the caller's organization.
 func (s Service) FindMember(ctx context.Context, c access.Caller, userUUID string) (Membership, error) {
 	m, err := findMemberByUUID(ctx, s.DB, c.Organization.ID, userUUID)
 	return m, access.OrNotFound(err)
@@ -107,7 +107,7 @@ func MayGive(c access.Caller, own, present, wanted access.Level) error {
 	switch {
 	case wanted > own:
 		return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", own, own)
-	case wanted > present: // else a key for members alone would lead to one that can do all
+	case wanted > present: // otherwise a key for members alone would lead to one that can do all
 		return c.Scope.Require(access.All)
 	}
 	return nil
@@ -123,8 +123,7 @@ func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) er
 	})
 }
 
-// Member returns a member of the caller's organization who may be changed or, to leave,
-// removed.
+// Member returns a member of the caller's organization whom the caller may change or, with leave, remove.
 func (s Service) Member(ctx context.Context, c access.Caller, userUUID string, leave bool) (Membership, error) {
 	m, err := findMemberByUUID(ctx, s.DB, c.Organization.ID, userUUID)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// A page of members is in the order of an index, whatever its filter: it costs what it shows, not what
-// there is.
+// A page of members is read in the order of an index, whatever its filter: its cost depends on what it shows, not on
+// what there is.
 func TestMembersReadAnIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

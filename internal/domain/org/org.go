@@ -1,4 +1,4 @@
-// Package org keeps organizations, users and who is a member of what.
+// Package org keeps organizations, users and memberships.
 package org
 
 import (
@@ -18,7 +18,7 @@ import (
 type Organization struct {
 	access.Organization
 	AllowedDomains []string // whose addresses may join; none: any
-	InviteTTL      int64    // how long its invites live, in seconds; 0: as long as the server says
+	InviteTTL      int64    // how long its invites live, in seconds; 0: the server's default
 	CreatedAt      time.Time
 }
 
@@ -49,7 +49,7 @@ type User struct {
 // ever goes there.
 const NobodysEmail = "owner@foyer.invalid"
 
-// FullName is a user's first and last name; "" if neither is known.
+// FullName returns a user's first and last name; "" if neither is known.
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 // Membership is a user's place in an organization.
@@ -63,7 +63,7 @@ type Membership struct {
 	InvitedBy      Inviter
 }
 
-// Inviter is who invited a member; zero: an operator added them, or it is not known any more.
+// Inviter is who invited a member; zero: an operator added them, or the inviter is no longer known.
 type Inviter struct {
 	UUID, Email, FirstName, LastName string
 }
@@ -76,7 +76,7 @@ type Joining struct {
 	InviterID      int64 // 0: an operator adds them
 }
 
-// Settings of an organization; nil leaves one as it is.
+// Settings of an organization; nil leaves a setting as it is.
 type Settings struct {
 	Name                 *string
 	MembersCanInvite     *bool
@@ -84,10 +84,10 @@ type Settings struct {
 	AppAccess            *access.AppAccess
 	AllowedDomains       *[]string
 	InviteTTL            *int64 // seconds
-	Reason               string // why AppAccess is lowered; "": that is not told
+	Reason               string // why AppAccess is lowered; "": no reason is given
 }
 
-// minInviteTTL is the least Organization.InviteTTL; the most is what the server says.
+// minInviteTTL is the minimum of Organization.InviteTTL; the server sets the maximum.
 const minInviteTTL = 60 // seconds
 
 func checkInviteTTL(ttl int64, most time.Duration) (int64, error) {
@@ -103,7 +103,7 @@ func checkInviteTTL(ttl int64, most time.Duration) (int64, error) {
 
 const maxName = 200 // characters
 
-// CheckName reads the name of an organization. Faults name name.
+// CheckName reads the name of an organization. Faults name the field name.
 func CheckName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch n := utf8.RuneCountInString(name); {

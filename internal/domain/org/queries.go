@@ -57,7 +57,7 @@ func Find(ctx context.Context, q db.Querier, id string) (Organization, error) {
 	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, strings.ToLower(id))
 }
 
-// deleteOrganization removes the members and keys that it had, too.
+// deleteOrganization also removes the organization's members and keys.
 func deleteOrganization(ctx context.Context, tx *db.Tx, id string) error {
 	return db.Exec(ctx, tx, `DELETE FROM organizations WHERE id = $1`, id)
 }
@@ -79,13 +79,13 @@ func (u *User) Fields() []any {
 	return []any{&u.ID, &u.UUID, &u.DistinctID, &u.Email, &u.FirstName, &u.LastName, &u.IsEmailVerified, &u.CreatedAt}
 }
 
-// findUser finds no one who is erased: what stands for their address is no name of theirs.
+// findUser finds no erased user: the text in place of their address does not name them.
 func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.email = $1 AND u.erased_at IS NULL`, email)
 }
 
-// ensureUser makes the user unless there is one with this address. It fails with db.ErrNoRow while
-// whoever had the address may take it back, and if it stands for somebody who is erased.
+// ensureUser makes the user unless there is one with this address. It fails with db.ErrNoRow while a former holder of
+// the address may take it back, and if an erased user has it.
 func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
 	err := db.Exec(ctx, tx, `
 		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at, search)
@@ -103,14 +103,14 @@ func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
 	return db.All(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.erased_at IS NULL ORDER BY u.id`)
 }
 
-// blankUser leaves nothing of a user but their ids.
+// blankUser removes a user's names and address, and marks them as erased.
 func blankUser(ctx context.Context, tx *db.Tx, id int64, email string, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE users SET email = $2, first_name = '', last_name = '', search = '', is_email_verified = FALSE, erased_at = $3
 		WHERE id = $1`, id, email, at)
 }
 
-// standing is what is known about how a user came to be.
+// standing is how a user was made, and whether their address is verified.
 type standing struct{ handed, verified bool }
 
 func findStanding(ctx context.Context, q db.Querier, userID int64) (standing, error) {
@@ -132,8 +132,8 @@ func updateEmail(ctx context.Context, tx *db.Tx, u User) error {
 		u.ID, u.Email, u.IsEmailVerified, u.search())
 }
 
-// addressTaken reports whether another user has an address, or may take it back. Keys.Change keeps
-// it so; whoever makes users does so in it.
+// addressTaken reports whether another user has an address, or may take it back. Inside Keys.Change the result stays
+// true, since users are only made there.
 func addressTaken(ctx context.Context, q db.Querier, userID int64, email string, now time.Time) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `
 		SELECT EXISTS (SELECT 1 FROM users WHERE email = $2 AND id <> $1)
@@ -141,7 +141,7 @@ func addressTaken(ctx context.Context, q db.Querier, userID int64, email string,
 		userID, email, now.Add(-AddressHeld))
 }
 
-// organizationsOf are those that a user is a member of.
+// organizationsOf returns the organizations that a user is a member of.
 func organizationsOf(ctx context.Context, q db.Querier, userID int64) ([]Organization, error) {
 	return db.All(ctx, q, (*Organization).fields, `
 		SELECT `+joinedOrgColumns+` FROM organizations o JOIN memberships m ON m.organization_id = o.id
@@ -152,7 +152,7 @@ func markHanded(ctx context.Context, tx *db.Tx, u User) error {
 	return db.Exec(ctx, tx, `UPDATE users SET by_handed_link = TRUE WHERE id = $1`, u.ID)
 }
 
-// addressesChanged lists the addresses that a user had lately.
+// addressesChanged lists the addresses that a user has recently changed from or to.
 func addressesChanged(ctx context.Context, q db.Querier, userID int64) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT old_email FROM address_changes WHERE user_id = $1 AND changed_at IS NOT NULL
@@ -192,7 +192,7 @@ func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) (
 
 var selectMember = selectMemberOf(`memberships`)
 
-// selectMemberOf is the query for memberships of a table, or of a query in brackets.
+// selectMemberOf returns the query for the memberships in a table, or in a query in brackets.
 func selectMemberOf(memberships string) string {
 	return `
 	SELECT m.organization_id, m.level, m.joined_at, m.updated_at, m.last_active_at,
@@ -230,13 +230,13 @@ func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Me
 		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
 }
 
-// membershipsOf lists them in the order in which access.Keys.FlushUse changes them.
+// membershipsOf lists a user's memberships in the order in which access.Keys.FlushUse changes them.
 func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membership, error) {
 	return db.All(ctx, q, (*Membership).fields, selectMember+` WHERE u.id = $1 ORDER BY m.organization_id`, userID)
 }
 
-// where is the condition for the memberships that a filter leaves. It looks at users one by one: a
-// join would let PostgreSQL look at all of them for each, as long as it has no statistics.
+// where returns the condition for the memberships that a filter selects. It looks up users one by one: for a join,
+// PostgreSQL might read all users for each membership, as long as it has no statistics.
 func (f MemberFilter) where(organizationID string) (condition string, args []any) {
 	condition, args = ` WHERE m.organization_id = $1`, []any{organizationID}
 	if f.Level != 0 {
@@ -253,7 +253,7 @@ func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, f M
 	return db.All(ctx, q, (*Membership).fields, query, args...)
 }
 
-// query is that for a page: in the order of an index, people being looked up for those of the page alone.
+// query returns the query for a page: in the order of an index, with users looked up only for the page.
 func (f MemberFilter) query(organizationID string, p page.Page) (query string, args []any) {
 	const order = ` ORDER BY m.joined_at, m.user_id`
 	condition, args := f.where(organizationID)

@@ -17,7 +17,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Where the server gives invites less than the least that an organization may, no range of seconds is named.
+// If the server's maximum for invites is below an organization's minimum, the error names no range of seconds.
 func TestInvitesThatLiveForSeconds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -36,7 +36,8 @@ func TestInvitesThatLiveForSeconds(t *testing.T) {
 	})
 }
 
-// An organization and its settings are in the activity; what changes no setting is not.
+// The activity shows that an organization was made and its settings changed; a request that changes no setting is not
+// recorded.
 func TestSettingsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -83,7 +84,7 @@ func TestSettingsAreRecorded(t *testing.T) {
 	})
 }
 
-// A reason tells why an access level is lowered, and nothing else.
+// A reason can be given for a lower access level, and for nothing else.
 func TestReasonOfAnAccessLevel(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -114,7 +115,7 @@ func TestReasonOfAnAccessLevel(t *testing.T) {
 	})
 }
 
-// The keys that a removed member loses with their membership are in the activity.
+// The activity shows the keys that a removed member loses with their membership.
 func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// SelfPatch is what users change of themselves, and operators of users.
+// SelfPatch is what users may change about themselves, and operators about users.
 type SelfPatch struct {
 	Email     patch.Field[string]
 	FirstName patch.Field[string]
@@ -36,13 +36,12 @@ func (p SelfPatch) check() (email, first, last string, err error) {
 	return email, first, last, faults.Err()
 }
 
-// AddressHeld is how long a user who has another address may take the old one back: nobody else gets
-// it meanwhile.
+// AddressHeld is how long a user with a new address may take the old one back: nobody else gets it meanwhile.
 const AddressHeld = 7 * 24 * time.Hour
 
-// ChangeSelf changes the names of the user who is a caller, and has another address of theirs
-// confirmed; the first owner, who has none yet, gets theirs at once. It takes more than a key that is
-// bound to one organization: all of the user's show them.
+// ChangeSelf changes the names of the caller's user, and has a new address confirmed; the first owner, who has no
+// address yet, gets one at once. It refuses a key that is bound to one organization, since all of the user's
+// organizations show the change.
 func (s Service) ChangeSelf(
 	ctx context.Context, c access.Caller, p SelfPatch, confirm func(ctx context.Context, tx *db.Tx, u User, email string) error,
 ) (User, error) {
@@ -66,7 +65,7 @@ func (s Service) ChangeSelf(
 		}
 		switch {
 		case !p.Email.Set, email == u.Email:
-		case u.Email == NobodysEmail: // it is as good as one that the first start is given: nobody has shown that it is theirs
+		case u.Email == NobodysEmail: // it stays unverified, like an address that is given to the first start
 			u, err = s.ChangeAddress(ctx, tx, c, u, email, false)
 		default:
 			err = confirm(ctx, tx, u, email)
@@ -82,7 +81,7 @@ func (s Service) ChangeSelf(
 	return u, err
 }
 
-// Admit refuses an address with which nobody could join one of a user's organizations.
+// Admit refuses an address that one of the user's organizations does not admit.
 func (s Service) Admit(ctx context.Context, q db.Querier, userID int64, email string) error {
 	all, err := organizationsOf(ctx, q, userID)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s Service) Admit(ctx context.Context, q db.Querier, userID int64, email st
 	return nil
 }
 
-// IsTaken reports whether an address is that of another user, or may be again.
+// IsTaken reports whether another user has an address, or may take it back.
 func (s Service) IsTaken(ctx context.Context, q db.Querier, userID int64, email string) (bool, error) {
 	return addressTaken(ctx, q, userID, email, s.DB.Now())
 }
@@ -120,8 +119,7 @@ func (s Service) rename(ctx context.Context, tx *db.Tx, by access.Caller, u *Use
 	return s.recordUser(ctx, tx, by, *u, changes)
 }
 
-// SetUser changes the names and the address of a user, for an operator. Another address ends
-// the user's sessions.
+// SetUser changes the names and the address of a user, for an operator. A new address ends the user's sessions.
 func (s Service) SetUser(ctx context.Context, by access.Caller, email string, p SelfPatch) (User, error) {
 	email, err := ParseEmail("email", email)
 	if err != nil {
@@ -169,8 +167,8 @@ func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller,
 	return u, s.recordUser(ctx, tx, by, u, changes)
 }
 
-// Prove notes inside Keys.Change that the address of a user is theirs. The first time, if they were made by
-// a link that anybody may have had, all that was got with that link ends.
+// Prove marks a user's address as verified, inside Keys.Change. The first time, if the user was made by a link that
+// anybody may have had, it revokes all their keys and ends all their sessions.
 func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
 	u, err := findStanding(ctx, tx, userID)
 	if err != nil || u.verified {
@@ -184,8 +182,8 @@ func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID 
 	return markVerified(ctx, tx, userID)
 }
 
-// ProveSelf is Prove for a user who is signed in and shall stay so: of one whom a link that anybody may have had has made,
-// it notes nothing.
+// ProveSelf is Prove for a user who is signed in and stays so: it does nothing for a user who was made by a link that
+// anybody may have had.
 func (s Service) ProveSelf(ctx context.Context, tx *db.Tx, userID int64) error {
 	u, err := findStanding(ctx, tx, userID)
 	if err != nil || u.handed || u.verified {
@@ -216,7 +214,7 @@ func (s Service) recordUser(ctx context.Context, tx *db.Tx, by access.Caller, u 
 	return s.recordEach(ctx, tx, u, func(m Membership) activity.Entry { return s.entry(m, by, activity.Updated, changes) })
 }
 
-// RecordSignIn records in each organization of a user what was done to how they sign in. No event tells of it.
+// RecordSignIn records a change of how a user signs in, in each of their organizations. There is no event for it.
 func (s Service) RecordSignIn(ctx context.Context, tx *db.Tx, by access.Caller, u User, verb activity.Verb, changes ...activity.Change) error {
 	return s.recordEach(ctx, tx, u, func(m Membership) activity.Entry {
 		return by.Did(activity.Entry{OrganizationID: m.OrganizationID, Scope: activity.Session, ItemID: u.UUID, Verb: verb, Name: u.Email, Changes: changes})
@@ -237,5 +235,5 @@ func (s Service) recordEach(ctx context.Context, tx *db.Tx, u User, entry func(M
 	return nil
 }
 
-// search is what a member is searched by.
+// search returns the text that a member is searched by.
 func (u User) search() string { return search.Searched(u.Email, u.FirstName+" "+u.LastName) }

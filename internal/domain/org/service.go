@@ -15,18 +15,18 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Service is everything that can be done to organizations, users and members.
+// Service manages organizations, users and members.
 type Service struct {
 	DB           *db.DB
 	Keys         *access.Keys
-	MaxInviteTTL time.Duration // the server's; what Organization.InviteTTL may be at most
+	MaxInviteTTL time.Duration // the server's; the maximum of Organization.InviteTTL
 
 	// Follow is called in each transaction that changes what an organization may do with apps,
 	// after the change; nil: no sites follow it.
 	Follow func(ctx context.Context, tx *db.Tx, organizationID string) error
 	// Withdraw deletes the invite to an address that a member is about to get; nil: there are no invites.
 	Withdraw func(ctx context.Context, tx *db.Tx, by access.Caller, organizationID, email string) error
-	// Shown appends a member as the API shows one, for events; nil: there are none.
+	// Shown appends a member as the API shows one, for events; nil: there are no events.
 	Shown func([]byte, Membership) []byte
 
 	// UserErasers remove, in this order, what other domains keep of a person's names and addresses, and
@@ -97,7 +97,7 @@ func (s Service) Set(ctx context.Context, by access.Caller, id string, set Setti
 	return o, err
 }
 
-// set is Set inside Keys.Change. What does not change a setting is not recorded.
+// set is Set inside Keys.Change. It records nothing if no setting changes.
 func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string, set Settings) (Organization, error) {
 	before, err := Find(ctx, tx, id)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string
 	return after, s.record(ctx, tx, by, after, activity.Updated, changes)
 }
 
-// differences lists the settings that are not the same, as the API names them.
+// differences lists the settings that differ, as the API names them.
 func differences(before, after Organization) []activity.Change {
 	var changes []activity.Change
 	add := func(same bool, field string, before, after any) {
@@ -150,7 +150,7 @@ func differences(before, after Organization) []activity.Change {
 	return changes
 }
 
-// listed is a list that is empty in JSON, not null, if it has nothing.
+// listed returns a list that is empty in JSON, not null, if it has no items.
 func listed(all []string) []string { return append([]string{}, all...) }
 
 func (s Service) record(ctx context.Context, tx *db.Tx, by access.Caller, o Organization, verb activity.Verb, changes []activity.Change) error {
@@ -222,8 +222,8 @@ func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, 
 	return s.join(ctx, tx, by, j)
 }
 
-// Join is InsertMember for somebody who joins by themselves, whom by need not name. If the draft's address
-// is verified, so is that of a user who exists already.
+// Join is InsertMember for somebody who joins by themselves; by need not name them. If the draft's address is verified,
+// the address of an existing user becomes so, too.
 func (s Service) Join(ctx context.Context, tx *db.Tx, by access.Caller, j Joining) (Membership, error) {
 	user, err := s.ensureUser(ctx, tx, j.User)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s Service) Join(ctx context.Context, tx *db.Tx, by access.Caller, j Joinin
 	by.UserID = user.ID
 	if j.User.IsEmailVerified {
 		err = s.Prove(ctx, tx, by, user.ID)
-	} else { // a link that was passed on by hand has made them
+	} else { // they were made by a link that was passed on by hand
 		err = markHanded(ctx, tx, user)
 	}
 	if err != nil {

@@ -26,7 +26,8 @@ func (s Service) SetHere(ctx context.Context, c access.Caller, set Settings) (Mi
 	return Mine{Organization: o, Level: c.Level}, err
 }
 
-// why is how the activity tells why an app access level is lowered; nil if it is not, or that is not told.
+// why returns the change that tells the activity why an app access level is lowered; nil if it is not lowered, or no
+// reason is given.
 func (set Settings) why(before access.AppAccess) ([]activity.Change, error) {
 	if set.Reason == "" {
 		return nil, nil
@@ -57,8 +58,8 @@ func CheckLastName(f patch.Field[string]) (string, error) {
 	return checkPersonName("last_name", f, maxLastName)
 }
 
-// checkPersonName reads a name of a person: on one line, and nothing that a mail program
-// would make a link of.
+// checkPersonName reads a name of a person: on one line, and without anything that a mail program would turn into a
+// link.
 func checkPersonName(field string, f patch.Field[string], limit int) (string, error) {
 	f.Value = strings.TrimSpace(f.Value)
 	if err := patch.Text(field, f, limit); err != nil {
