@@ -7,7 +7,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser removes how a person signs in: whoever signed in as them no longer can.
+// EraseUser removes a person's ways to sign in: nobody can sign in as them any more.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	lockUser(tx, p.UserID)
 	for _, query := range []string{
@@ -27,7 +27,7 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	return nil
 }
 
-// EraseOrganization removes the counts of failures that would have opened the organization alone.
+// EraseOrganization removes the counts of failed sign-ins that would have opened only the organization.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE organization_id = $1`, organizationID)
 }

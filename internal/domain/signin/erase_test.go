@@ -11,7 +11,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// A link that is made while its user is being erased keeps no address of theirs.
+// A link that is made while its user is being erased does not keep their address.
 func TestLinkBesideErasing(t *testing.T) {
 	each(t, func(r *rig) {
 		r.join("ada@x.example", false, false)
@@ -24,7 +24,7 @@ func TestLinkBesideErasing(t *testing.T) {
 		})
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
-			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // what was to be deleted is by then
+			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // the rows are deleted by then
 				return err
 			}
 			link()

@@ -28,12 +28,12 @@ const (
 
 // failure is a sign-in that failed.
 type failure struct {
-	userID  int64  // whose it would have been; 0: nobody's
+	userID  int64  // the user who would have signed in; 0: nobody
 	boundTo string // the one organization that it would have opened; "": all of the user's
 	reason  reason
 }
 
-// note records the first failure of an hour, of a user and what it would have opened, at once, and counts the others.
+// note records at once the first failure in an hour of a user and what it would have opened, and counts the others.
 func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) error {
 	if f.userID == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 	})
 }
 
-// ReportFailures records how many sign-ins failed after the first, where the hour is over.
+// ReportFailures records how many sign-ins failed after the first, once the hour is over.
 func (s Service) ReportFailures(ctx context.Context) error {
 	now := s.DB.Now()
 	for {
@@ -99,8 +99,8 @@ func (s Service) reportFailures(ctx context.Context, tx *db.Tx, counted failures
 	return s.recordFailure(ctx, tx, access.SessionDraft{}, key, []activity.Change{activity.Changed("count", nil, counted.others)})
 }
 
-// recordFailure writes an entry under the user whose sign-in it would have been, where the key would have opened
-// something.
+// recordFailure writes an entry under the user who would have signed in, in each organization that the key would have
+// opened.
 func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionDraft, key access.Key, changes []activity.Change) error {
 	u, err := org.UserByID(ctx, tx, key.UserID)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionD
 	}))
 }
 
-// failures are those of a user, and of what they would have opened, that are counted together.
+// failures are the failed sign-ins of a user that would have opened the same, which are counted together.
 type failures struct {
 	userID  int64
 	boundTo string
@@ -120,7 +120,7 @@ type failures struct {
 	others  int64
 }
 
-// over reports whether they are no longer counted together: the hour is over, or the clock was put back since.
+// over reports whether they are no longer counted together: the hour is over, or the clock was set back since.
 func (f *failures) over(now time.Time) bool {
 	return !now.Before(f.since.Add(failuresTime)) || f.since.After(now.Add(db.ClocksDiffer))
 }
@@ -146,7 +146,7 @@ func deleteFailures(ctx context.Context, tx *db.Tx, f failures) error {
 	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1 AND organization_id = $2`, f.userID, f.boundTo)
 }
 
-// dueFailures lists the first of those that are over.
+// dueFailures lists the first failures that are no longer counted together.
 func dueFailures(ctx context.Context, q db.Querier, now time.Time) ([]failures, error) {
 	return db.All(ctx, q, (*failures).fields, `
 		SELECT `+failuresColumns+` FROM signin_failures WHERE since <= $1 OR since > $2 ORDER BY since LIMIT 500`,

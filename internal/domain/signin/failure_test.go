@@ -16,7 +16,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// sessions is what was recorded of sessions, the oldest first, each with the values of its changes.
+// sessions returns the entries about sessions, the oldest first, each with the values of its changes.
 func (r *rig) sessions() (all []string) {
 	r.t.Helper()
 	found, err := activity.List(r.t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Session}}, page.First)
@@ -37,7 +37,7 @@ func (r *rig) sessions() (all []string) {
 	return all
 }
 
-// wantSessions wants entries, beside those of the links that were made for it.
+// wantSessions checks the entries about sessions, without those about links.
 func (r *rig) wantSessions(want ...string) {
 	r.t.Helper()
 	isLink := func(entry string) bool { return strings.HasSuffix(entry, "link for 15 minutes") }
@@ -46,8 +46,8 @@ func (r *rig) wantSessions(want ...string) {
 	}
 }
 
-// So is what is done to how somebody signs in: a link that an operator prints, and the account at the provider
-// that is theirs from then on, or no longer.
+// Changes of how somebody signs in are recorded: a link that an operator prints, and an account at the provider that
+// becomes theirs or no longer is.
 func TestWaysInAreRecorded(t *testing.T) {
 	each(t, func(r *rig) {
 		u := r.join("ada@x.example", false, false)
@@ -113,7 +113,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 	})
 }
 
-// The first failure of an hour is recorded at once, the others as one more entry when it is over.
+// The first failure of an hour is recorded at once, the others as one more entry when the hour is over.
 func TestFailuresAreRecorded(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join("ada@x.example", false, false)
@@ -157,7 +157,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 			t.Error("an expired key signs in")
 		}
 		want = append(want, failed("request", "method key, reason the key has expired"))
-		for range 2 { // looking is no try
+		for range 2 { // looking does not count as a try
 			if _, err := r.Open(t.Context(), token); err == nil {
 				t.Error("a link past its time opens")
 			}
@@ -186,7 +186,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 	})
 }
 
-// Failures that were counted before the clock was put back do not have later ones wait until that time comes again.
+// Failures that were counted before the clock was set back do not make later ones wait until that time comes again.
 func TestFailuresWhenTheClockStepsBack(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join("ada@x.example", false, false)
@@ -216,7 +216,7 @@ func TestFailuresWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
-// A key that cannot be one is refused without a look-up.
+// A malformed key is refused without a look-up.
 func TestMalformedKeyIsNotLookedUp(t *testing.T) {
 	each(t, func(r *rig) {
 		before := r.DB.Statements()
@@ -231,7 +231,8 @@ func TestMalformedKeyIsNotLookedUp(t *testing.T) {
 	})
 }
 
-// A failure is recorded in each organization of the user, and in no other; with a bound key, in the key's alone.
+// A failure is recorded in each organization of the user, and in no other; a failure with a bound key only in the
+// key's.
 func TestFailuresAreRecordedWhereTheUserIs(t *testing.T) {
 	each(t, func(r *rig) {
 		r.join("ada@x.example", false, false)

@@ -25,8 +25,8 @@ type flow struct {
 	Until time.Time `json:"until"` // when it is over
 }
 
-// Begin returns the url of the identity provider to send a browser to, and what the browser
-// keeps meanwhile. Then is the page to go on to.
+// Begin returns the url of the identity provider to send a browser to, and what the browser is to keep meanwhile. then
+// is the page to go on to.
 func (s Service) Begin(ctx context.Context, then string) (url, kept string, err error) {
 	if s.Provider == nil {
 		return "", "", fault.New(fault.Denied, "This server has no identity provider to sign in by.")
@@ -41,13 +41,13 @@ func (s Service) Begin(ctx context.Context, then string) (url, kept string, err 
 
 // Return is what a browser brings back from the identity provider.
 type Return struct {
-	Kept      string // what Begin had it keep
+	Kept      string // what Begin gave it to keep
 	State     string
 	Code      string
-	ErrorCode string // in place of a code; what else there is in one's place is not shown
+	ErrorCode string // in place of a code; not shown unless it is well-formed
 }
 
-// Finish signs in whom the provider has sent back, once on all servers.
+// Finish signs in the person whom the provider has sent back, once on all servers.
 func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (in Entered, then string, err error) {
 	f, err := s.take(ctx, r.Kept, r.State)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"foyer/internal/infra/oidc"
 )
 
-// Nothing that a browser makes up is taken for what it was given to keep.
+// A text that a browser makes up is never accepted as one that it was given to keep.
 func FuzzUnseal(f *testing.F) {
 	s, other := Service{Box: seal.Box{Secret: "a secret of the tests"}}, Service{Box: seal.Box{Secret: "another secret"}}
 	given := flow{oidc.Secrets{State: "s", Nonce: "n", Verifier: "v"}, "/console/keys", time.Unix(1_800_000_000, 0).UTC()}

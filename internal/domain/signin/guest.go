@@ -17,14 +17,14 @@ import (
 // GuestTime is how long a guest may take to answer.
 const GuestTime = 15 * time.Minute
 
-// Entered is what signing in leads to: a session or, for somebody who is no user yet but has
-// invites, a Guest, sealed. Nothing is stored of a guest before they accept.
+// Entered is the result of signing in: a session or, for somebody who is not a user yet but has invites, a sealed
+// Guest. Nothing is stored about a guest before they accept.
 type Entered struct {
 	Session string
 	Guest   string
 }
 
-// Guest is somebody who has shown that an address is theirs, and is no user yet.
+// Guest is somebody who has proved an address, and is not a user yet.
 type Guest struct {
 	Email  string        `json:"email"`
 	Method access.Method `json:"method"`
@@ -32,14 +32,14 @@ type Guest struct {
 	Until  time.Time     `json:"until"`
 }
 
-// What is sealed is for one of these.
+// The purposes that texts are sealed for.
 const (
 	flowUse  = "flow"
 	guestUse = "guest"
 	linkUse  = "link to a guest"
 )
 
-// invited is a guest, if there are invites to their address; "": there are none.
+// invited seals a guest, if there are invites to their address; "": there are none.
 func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed string, err error) {
 	open, err := s.Invites.ToAddress(ctx, q, g.Email)
 	if err != nil || len(open) == 0 {
@@ -51,7 +51,7 @@ func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed str
 
 var errNoGuest = fault.New(fault.NotAuthenticated, "Your time to answer is over: sign in again.")
 
-// Guest is who a sealed guest is: nobody once they have signed out, or are a user.
+// Guest unseals a guest. It fails once they have signed out or are a user.
 func (s Service) Guest(ctx context.Context, sealed string) (Guest, error) {
 	return s.guest(ctx, s.DB, sealed)
 }
@@ -67,14 +67,14 @@ func (s Service) guest(ctx context.Context, q db.Querier, sealed string) (Guest,
 	if _, err := s.Organizations.FindUser(ctx, q, g.Email); !fault.Is(err, fault.NotFound) {
 		return Guest{}, cmp.Or(err, errNoGuest)
 	}
-	// The provider may have known them under another address, with which they have accepted meanwhile.
+	// They may have accepted meanwhile under another address that the provider had for them.
 	if _, err := findIdentity(ctx, q, g.By); !errors.Is(err, db.ErrNoRow) {
 		return Guest{}, cmp.Or(err, errNoGuest)
 	}
 	return g, nil
 }
 
-// EndGuest signs a guest out. One who is none needs no end.
+// EndGuest signs a guest out. It does nothing for somebody who is no longer a guest.
 func (s Service) EndGuest(ctx context.Context, sealed string) error {
 	g, err := s.Guest(ctx, sealed)
 	if errors.Is(err, errNoGuest) {
@@ -92,7 +92,7 @@ func (s Service) EndGuest(ctx context.Context, sealed string) error {
 	return err
 }
 
-// GuestInvites returns who a sealed guest is, and the invites that they can answer, the newest first.
+// GuestInvites unseals a guest, and returns the invites that they can answer, the newest first.
 func (s Service) GuestInvites(ctx context.Context, sealed string) (Guest, []invite.Opened, error) {
 	g, err := s.Guest(ctx, sealed)
 	if err != nil {
@@ -138,8 +138,7 @@ func (s Service) DeclineAsGuest(ctx context.Context, sealed, inviteID string, d 
 // linkSize is the length of the token of a link to a user; those to guests are longer.
 const linkSize = 52
 
-// guestLink is the token of a link for somebody who is no user yet, if they have invites;
-// "": they have none.
+// guestLink returns the token of a link for somebody who is not a user yet, if they have invites; "": they have none.
 func (s Service) guestLink(ctx context.Context, email string) (token string, expires time.Time, err error) {
 	open, err := s.Invites.ToAddress(ctx, s.DB, email)
 	if err != nil || len(open) == 0 {
@@ -166,7 +165,7 @@ func (s Service) openGuestLink(ctx context.Context, q db.Querier, token string) 
 	return g, nil
 }
 
-// useGuestLink uses a link for somebody who was no user when it was mailed, once.
+// useGuestLink uses, once, a link for somebody who was not a user when it was mailed.
 func (s Service) useGuestLink(ctx context.Context, token string, d access.SessionDraft) (in Entered, err error) {
 	if _, err := s.openGuestLink(ctx, s.DB, token); err != nil {
 		return Entered{}, err

@@ -14,8 +14,8 @@ import (
 	"foyer/internal/domain/signin"
 )
 
-// Whoever is no user yet and has invites signs in as a guest: nothing is made before they accept,
-// and they need no mailed link.
+// Somebody who is not a user yet and has invites signs in as a guest: nothing is made before they accept, and they need
+// no mailed link.
 func TestGuest(t *testing.T) {
 	each(t, func(r *rig) {
 		ada := r.join("ada@x.example", false, false)
@@ -72,7 +72,7 @@ func TestGuest(t *testing.T) {
 	})
 }
 
-// A guest who has signed out is none any more, whoever has kept the cookie.
+// A guest who has signed out is no longer one, even if somebody has kept the cookie.
 func TestGuestSignsOut(t *testing.T) {
 	each(t, func(r *rig) {
 		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
@@ -135,7 +135,7 @@ func TestGuestSignsOutTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// Whose account at the provider is a user's meanwhile, under another address, signs in as that user.
+// A guest whose account at the provider has become a user's meanwhile, under another address, signs in as that user.
 func TestGuestTwice(t *testing.T) {
 	each(t, func(r *rig) {
 		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}

@@ -17,20 +17,20 @@ import (
 // MailJob is the kind of the jobs that mail links; their item names a request.
 const MailJob = "signin_mail"
 
-// Post carries links to the users who asked for them.
+// Post mails links to the users who asked for them.
 type Post struct {
 	Service Service
 	SMTP    mail.SMTP
 	From    string // an address, or "Name <address>"
 }
 
-// Kind is how jobs of kind MailJob are done.
+// Kind returns how jobs of the kind MailJob are done.
 func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.forget} }
 
 var errTooLate = errors.New("the mail server did not take the mail in time")
 
-// send mails a link to whoever has the address of a request, if anybody has. Each try makes
-// another link, since none is stored; all that arrive are good.
+// send mails a link to the address of a request, if it belongs to anybody. Each try makes a new link, since none is
+// stored; all of them work.
 func (p Post) send(ctx context.Context, j job.Job) error {
 	r, err := findRequest(ctx, p.Service.DB, j.Item)
 	if errors.Is(err, db.ErrNoRow) {
@@ -53,7 +53,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	return p.SMTP.Send(ctx, m)
 }
 
-// link makes a link for whoever has an address: a user, or somebody who has invites; "": nobody.
+// link makes a link for the person with an address: a user, or somebody who has invites; "": nobody.
 func (p Post) link(ctx context.Context, email string) (token string, expires time.Time, err error) {
 	user, err := p.Service.Organizations.FindUser(ctx, p.Service.DB, email)
 	if fault.Is(err, fault.NotFound) {
@@ -78,7 +78,7 @@ func (p Post) forget(ctx context.Context, tx *db.Tx, j job.Job, _ error, again b
 	return deleteRequest(ctx, tx, j.Item)
 }
 
-// mailText is what the mail says.
+// mailText holds the values that the mail shows.
 type mailText struct {
 	Host    string // of this server
 	Link    string

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/oidc"
 )
 
-// request is for a link, to an address that may be nobody's.
+// request asks for a link to an address, which may be nobody's.
 type request struct {
 	id, email string
 	createdAt time.Time
@@ -29,7 +29,7 @@ func deleteRequest(ctx context.Context, tx *db.Tx, id string) error {
 	return db.Exec(ctx, tx, `DELETE FROM signin_requests WHERE id = $1`, id)
 }
 
-// link is what is stored of one.
+// link is what is stored of a sign-in link.
 type link struct {
 	hash      string
 	userID    int64
@@ -40,10 +40,10 @@ type link struct {
 
 func (l *link) fields() []any { return []any{&l.hash, &l.userID, &l.email, &l.mailed, &l.expiresAt} }
 
-// lockUser makes others wait who store something that shows the address of a user, or erase them.
+// lockUser makes other transactions wait if they store something that shows the user's address, or erase the user.
 func lockUser(tx *db.Tx, userID int64) { db.Lock(tx, "sign-in of "+strconv.FormatInt(userID, 10)) }
 
-// insertLink fails with access.ErrNotFound if the user has not the address any more.
+// insertLink fails with access.ErrNotFound if the user no longer has the address.
 func insertLink(ctx context.Context, tx *db.Tx, l link) error {
 	lockUser(tx, l.userID)
 	n, err := db.Changed(ctx, tx, `
@@ -74,7 +74,7 @@ func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64,
 	return db.Exec(ctx, tx, `INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)`, p.Issuer, p.Subject, userID, at)
 }
 
-// deleteIdentities returns the issuers of those that it deletes.
+// deleteIdentities returns the issuers of the identities that it deletes.
 func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64, since time.Time) ([]string, error) {
 	return db.All(ctx, tx, db.Value[string], `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2 RETURNING issuer`, userID, since)
 }
@@ -82,7 +82,7 @@ func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64, since time.T
 // found is a user with an address.
 type found struct {
 	id         int64
-	identified bool // the provider knows them already, as somebody
+	identified bool // an account at the provider is already theirs
 }
 
 func findUser(ctx context.Context, tx *db.Tx, email string) (found, error) {

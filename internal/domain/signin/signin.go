@@ -1,5 +1,4 @@
-// Package signin finds out who somebody is who wants to sign in: by a link that was mailed to
-// them, or by what an identity provider says.
+// Package signin signs people in: by a link that was mailed to them, by what an identity provider says, or by a key.
 package signin
 
 import (
@@ -29,14 +28,14 @@ import (
 const LinkTime = 15 * time.Minute
 
 const (
-	// linkKept is how long a link that is past its time is known, to say so.
+	// linkKept is how long an expired link is kept, so that it can be answered as expired.
 	linkKept = 7 * 24 * time.Hour
 
 	maxPerEmail   = 5  // links an hour for an address
-	maxPerAddress = 20 // an hour, asked for from one client
+	maxPerAddress = 20 // links an hour for one client
 )
 
-// Service is everything that leads to a session, except a key.
+// Service signs people in.
 type Service struct {
 	DB            *db.DB
 	Keys          *access.Keys
@@ -50,7 +49,7 @@ type Service struct {
 	Box           seal.Box       // seals what browsers keep while they are at the provider, and guests
 }
 
-// seal returns a value as a text for one use: it passes for no other.
+// seal returns a value as a sealed text for one purpose: unseal accepts it for no other.
 func (s Service) seal(use string, value any) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -59,14 +58,14 @@ func (s Service) seal(use string, value any) (string, error) {
 	return s.Box.Seal(text, []byte(use))
 }
 
-// unseal reads a value from a text, and reports whether seal made that for the same use.
+// unseal reads a value from a text, and reports whether seal made the text for the same purpose.
 func (s Service) unseal(use, text string, value any) bool {
 	plain, err := s.Box.Open(text, []byte(use))
 	return err == nil && json.Unmarshal(plain, value) == nil
 }
 
-// Ask has a link mailed to a user. It takes the same time and does the same for any address,
-// also when too many links were asked for: who is a user, the job finds out.
+// Ask has a link mailed to a user. It does the same and takes the same time for any address, even if too many links
+// were asked for: only the job finds out whether there is a user.
 func (s Service) Ask(ctx context.Context, email, client string) error {
 	if !s.Mails {
 		return fault.New(fault.Denied, "This server mails no links to sign in with.")
@@ -95,7 +94,7 @@ func (s Service) Ask(ctx context.Context, email, client string) error {
 	return err
 }
 
-// Link makes a link that signs the user in who has an address, for whoever gives it to them, and records that.
+// Link makes a link that signs in the user with an address, to be passed on to them, and records that.
 func (s Service) Link(ctx context.Context, by access.Caller, email string) (url string, expires time.Time, err error) {
 	user, err := s.Organizations.UserByEmail(ctx, email)
 	if err != nil {
@@ -120,7 +119,7 @@ func (s Service) url(token string) string { return s.BaseURL + "/signin/" + toke
 
 var errExpired = fault.New(fault.Expired, "The link has expired: it works for 15 minutes. Ask for another one.")
 
-// Open returns the address of whom a link signs in.
+// Open returns the address of the person whom a link signs in.
 func (s Service) Open(ctx context.Context, token string) (email string, err error) {
 	if len(token) > linkSize {
 		g, err := s.openGuestLink(ctx, s.DB, token)
@@ -130,7 +129,7 @@ func (s Service) Open(ctx context.Context, token string) (email string, err erro
 	return l.email, err
 }
 
-// open finds a link; one that is past its time comes with the fault.
+// open finds a link. It returns an expired one with the fault.
 func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string) (link, error) {
 	l, err := findLink(ctx, q, digest.SHA256(token), forUpdate)
 	if err != nil {
@@ -142,7 +141,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string
 	return l, nil
 }
 
-// Use signs in with a link, once: of any number who try, one succeeds.
+// Use signs in with a link, once: if several try at the same time, one succeeds.
 func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (in Entered, err error) {
 	d.Method = access.ByMail
 	if len(token) > linkSize {
@@ -166,7 +165,7 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 	return in, err
 }
 
-// enter begins a session inside Keys.Change, which may prove that the user's address is theirs.
+// enter begins a session inside Keys.Change. With proves, it also marks the user's address as verified.
 func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, proves bool) (session string, err error) {
 	if proves {
 		if err := s.Organizations.Prove(ctx, tx, s.Keys.By(d, 0), d.UserID); err != nil {
@@ -176,9 +175,8 @@ func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, pr
 	return s.Keys.InsertSession(ctx, tx, d)
 }
 
-// ByProvider signs in whom the provider knows: the user who has its subject or, the first
-// time, the address that it has verified. It makes no user: whoever is none is a guest if they
-// have invites.
+// ByProvider signs in the person whom the provider names: the user with its subject or, the first time, with the
+// address that it has verified. It makes no user: somebody who is not one becomes a guest if they have invites.
 func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.SessionDraft) (in Entered, err error) {
 	d.Method = access.ByProvider
 	var failed failure
@@ -208,7 +206,7 @@ func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.Session
 	return in, nil
 }
 
-// asGuest is somebody who is no user, whose address the provider has verified.
+// asGuest seals a guest: somebody who is not a user, and whose address the provider has verified.
 func (s Service) asGuest(ctx context.Context, tx *db.Tx, p oidc.Claims) (sealed string, err error) {
 	email, err := org.ParseEmail("email", p.Email)
 	if err != nil {
@@ -222,7 +220,7 @@ func (s Service) asGuest(ctx context.Context, tx *db.Tx, p oidc.Claims) (sealed 
 	return sealed, err
 }
 
-// ByKey signs in whoever has a key.
+// ByKey signs in the user of a key.
 func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (session string, err error) {
 	d.Method = access.ByKey
 	id, err := s.Keys.Identify(ctx, key)
@@ -237,8 +235,8 @@ func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (
 	return s.Keys.BeginSession(ctx, d)
 }
 
-// recognize finds the user of somebody who signs in for the first time, and remembers them; 0:
-// there is none, and the address is believed to be theirs. A user who cannot sign in so comes with the reason.
+// recognize finds the user of an account that signs in for the first time, and links them; 0: there is no user, and the
+// provider is believed about the address. If the user cannot sign in this way, it also returns the reason.
 func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims, by access.Caller) (userID int64, why reason, err error) {
 	if p.Email == "" {
 		return 0, "", fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
@@ -265,7 +263,7 @@ func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims, by acc
 	return user.id, "", s.link(ctx, tx, p, user.id, by)
 }
 
-// link notes whom the provider knows as a user, and records that.
+// link stores that an account at the provider belongs to a user, and records that.
 func (s Service) link(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64, by access.Caller) error {
 	if err := insertIdentity(ctx, tx, p, userID, s.DB.Now()); err != nil {
 		return err
@@ -281,8 +279,8 @@ func (s Service) link(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int6
 // providerField is what the activity calls the identity provider that knows a user.
 const providerField = "identity_provider"
 
-// Unlink parts a user from their accounts at the identity provider, and ends the sessions that
-// began by it. It returns how many accounts there were.
+// Unlink separates a user from their accounts at the identity provider, and ends the sessions that began with it. It
+// returns how many accounts there were.
 func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n int, err error) {
 	user, err := s.Organizations.UserByEmail(ctx, email)
 	if err != nil {
@@ -297,8 +295,8 @@ func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n 
 	return n, err
 }
 
-// UnlinkSince parts a user, inside a transaction, from the accounts at the identity provider that they
-// first signed in by since a time, and records that.
+// UnlinkSince separates a user, inside a transaction, from the accounts at the identity provider that were linked since
+// a time, and records that.
 func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, since time.Time) (n int, err error) {
 	issuers, err := deleteIdentities(ctx, tx, u.ID, since)
 	for _, issuer := range issuers {
@@ -315,7 +313,7 @@ func (s Service) speaksFor(email string) bool {
 		slices.ContainsFunc(s.Domains, func(domain string) bool { return strings.HasSuffix(email, "@"+domain) })
 }
 
-// Tidy removes links, states and requests that nobody comes back to.
+// Tidy removes links, states and requests that are too old to be used.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	return errors.Join(

@@ -68,7 +68,7 @@ func (r *rig) join(email string, byThemselves, verified bool) org.User {
 	return m.User
 }
 
-// link is the token of a link that was printed for a user.
+// link returns the token of a link that was printed for a user.
 func (r *rig) link(email string) string {
 	r.t.Helper()
 	url, _, err := r.Link(r.t.Context(), access.Caller{}, email)
@@ -82,7 +82,7 @@ func (r *rig) link(email string) string {
 	return token
 }
 
-// user is whom a session belongs to.
+// user returns the user that a session belongs to.
 func (r *rig) user(session string) int64 {
 	r.t.Helper()
 	id, err := r.Keys.IdentifySession(r.t.Context(), session)
@@ -95,7 +95,7 @@ func (r *rig) user(session string) int64 {
 	return id.UserID
 }
 
-// count is how many rows a table has.
+// count returns how many rows a table has.
 func (r *rig) count(table string) int {
 	r.t.Helper()
 	n, err := db.One(r.t.Context(), r.DB, db.Value[int], `SELECT COUNT(*) FROM `+table)
@@ -160,7 +160,7 @@ func TestLinkOfAnAddressThatChanged(t *testing.T) {
 	})
 }
 
-// Of those who use a link at the same time, one is signed in.
+// If several people use a link at the same time, one is signed in.
 func TestLinkIsUsedOnce(t *testing.T) {
 	each(t, func(r *rig) {
 		r.join("ada@x.example", false, false)
@@ -292,7 +292,7 @@ func TestByProvider(t *testing.T) {
 	})
 }
 
-// Whoever signs in for the first time in two browsers at once is known by one account, and gets in.
+// A user who signs in for the first time in two browsers at once gets in, and is linked to one account.
 func TestByProviderAtOnce(t *testing.T) {
 	each(t, func(r *rig) {
 		for i := range 8 {
@@ -317,8 +317,8 @@ func TestByProviderAtOnce(t *testing.T) {
 	})
 }
 
-// Who was made by a link that was passed on by hand may be somebody else, until the address
-// is proven for the first time.
+// A user who was made by a link that was passed on by hand may be somebody else, until the address is proved for the
+// first time.
 func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {
 	each(t, func(r *rig) {
 		for email, how := range map[string]struct{ byThemselves, verified, proves, ends bool }{
@@ -358,7 +358,7 @@ func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {
 	})
 }
 
-// So does a mailed invite that they accept, and no guest becomes a user whom a link has made meanwhile.
+// Accepting a mailed invite proves the address, too, and no guest becomes a user whom a link has made meanwhile.
 func TestInvitesProveAddresses(t *testing.T) {
 	each(t, func(r *rig) {
 		owner := r.join("ada@x.example", false, false)
@@ -404,7 +404,7 @@ func TestInvitesProveAddresses(t *testing.T) {
 	})
 }
 
-// Once an address of theirs was proven, another one that an operator gives them ends nothing.
+// Once an address of a user was proved, a new one that an operator gives them ends nothing.
 func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
 	each(t, func(r *rig) {
 		change := func(fn func(context.Context, *db.Tx) error) {
