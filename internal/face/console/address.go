@@ -8,8 +8,8 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// AddressChange asks whether to change an address, or to undo that: opening the link alone does
-// nothing. It also says that it was done.
+// AddressChange asks whether to change an address, or to undo the change: opening the link alone does nothing. The page
+// also confirms that it was done.
 type AddressChange struct {
 	Frame
 	addresschange.Change

@@ -7,15 +7,15 @@ import (
 )
 
 var (
-	// mailto is what mail programs put before an address that is copied.
+	// mailto matches what mail programs put before a copied address.
 	mailto = regexp.MustCompile(`(?i)^mailto:([^?]+).*`)
-	// domain is how an address ends that lacks its @, unlike initials.
+	// domain matches the end of an address that lacks its @. Initials do not match.
 	domain = regexp.MustCompile(`\.\pL{2,}$`)
 )
 
-// addresses are those in a list that may come from a mail or a table. Names and bullets beside
-// an address are left out, and so is the heading of a column. What else has no address comes as
-// it is, to be told as wrong.
+// addresses returns the addresses in a list that may come from a mail or a table. It leaves out names and bullets beside
+// an address, and the heading of a column. It returns other words without an address as they are, so that the page can
+// report them as wrong.
 func addresses(text string) []string {
 	var all []string
 	for line := range strings.Lines(strings.Map(unseen, text)) {
@@ -31,8 +31,7 @@ func addresses(text string) []string {
 	return all
 }
 
-// addressesIn are the words of a line that are addresses, or end like one. There are none unless
-// one is an address.
+// addressesIn returns the words of a line that are addresses, or end like one; none if the line has no @.
 func addressesIn(line string) []string {
 	if !strings.Contains(line, "@") {
 		return nil

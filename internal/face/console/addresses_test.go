@@ -48,7 +48,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// No address is lost, whatever is before it.
+// No address is lost, whatever precedes it.
 func FuzzAddresses(f *testing.F) {
 	f.Add("\"Doe, Jane\" <jane@x.org>; mailto:a@x\u00a0\nName\tE-mail\n• b@x, c.d")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -67,7 +67,8 @@ func FuzzAddresses(f *testing.F) {
 	})
 }
 
-// A form has room for tens of thousands, without a comma between them: they do not take much longer than one that is repeated.
+// A form has room for tens of thousands of addresses, without a comma between them: parsing them does not take much longer
+// than parsing one repeated address.
 func TestManyAddresses(t *testing.T) { //nolint:paralleltest // it measures
 	fastest := func(address func(i int) string) time.Duration {
 		var text strings.Builder

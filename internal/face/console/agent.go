@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// browsers are those that people know by name, in the order to look for them: each names others besides.
+// browsers matches the browsers that people know by name, in the order to look for them: each names others too.
 var browsers = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:(Edg|OPR|SamsungBrowser|Vivaldi|Firefox|FxiOS|CriOS|Chrome)\w*|(Version))/(\d+)`)
 })
 
 var browserNames = map[string]string{"Edg": "Edge", "OPR": "Opera", "SamsungBrowser": "Samsung Internet", "FxiOS": "Firefox", "CriOS": "Chrome", "Version": "Safari"}
 
-// systems are what browsers run on, in the order to look for them.
+// systems are the systems that browsers run on, in the order to look for them.
 var systems = []struct{ in, name string }{
 	{"Windows", "Windows"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"CrOS", "ChromeOS"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
 }
 
-// agent is a browser by its name, version and system; what is not known, as it names itself.
+// agent names a browser by its name, version and system. An unknown one is named as it names itself.
 func agent(header string) string {
 	name, version := "", ""
 	for _, found := range browsers().FindAllStringSubmatch(header, -1) {

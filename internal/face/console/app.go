@@ -16,7 +16,7 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// The page of an app shows so many of its versions and files.
+// The page of an app shows this many of its versions and files.
 const (
 	shownVersions = 10
 	shownFiles    = 20
@@ -26,7 +26,7 @@ const (
 type App struct {
 	List[client.SitePlacement] // where it is placed
 	client.AppSource
-	Edited        bool // its files are not as they came from its upstream
+	Edited        bool // its files differ from its upstream's
 	Versions      versionTable
 	VersionsCount int
 	Nowhere       *Nowhere // it is on no site, and could be
@@ -36,10 +36,10 @@ type App struct {
 	Try           string          // the path of that site's try page
 }
 
-// pair is a value of an app, by what its form calls it.
+// pair is a value of an app, under the name that its form uses.
 type pair struct{ Name, Value string }
 
-// ValuesOf are those that pages get of a placement, in the schema's order.
+// ValuesOf returns the values that pages get from a placement, in the schema's order.
 func (p App) ValuesOf(placed client.SitePlacement) []pair {
 	var all []pair
 	for _, s := range settings(p.ConfigSchema, placed.Values, nil) {
@@ -53,19 +53,17 @@ func (p App) ValuesOf(placed client.SitePlacement) []pair {
 // upstream reports whether an app comes from somewhere else.
 func upstream(app client.App) bool { return plugin.Type(app.PluginType).Installed() }
 
-// another reports whether the newest known version of an app's upstream is not the one that
-// the app is at.
+// another reports whether the app is at another version than the newest known one of its upstream.
 func another(app client.App) bool {
 	return upstream(app) && app.LatestTag != "" && app.LatestTag != app.Tag
 }
 
-// Broken reports whether a file of the app does not compile, so that its bundle, if it has one,
-// is an earlier version's.
+// Broken reports whether a file of the app does not compile. Its bundle, if it has one, is then an earlier version's.
 func (p App) Broken() bool {
 	return slices.ContainsFunc(p.SourceFiles, func(f client.SourceFile) bool { return f.Status == "error" })
 }
 
-// Files are those that the page shows: first what does not compile, or has a warning.
+// Files returns the files that the page shows: first those that do not compile or have a warning.
 func (p App) Files() []client.SourceFile {
 	fine := func(f client.SourceFile) int {
 		switch {
@@ -92,12 +90,12 @@ func (p App) Comparison() comparison {
 	return newComparison(appPage(p.Home, p.ID), all, 0, 0)
 }
 
-// Newest is the address of the app's current bundle, whichever that is.
+// Newest is the address of the app's current bundle, whichever version that is.
 func (p App) Newest() string {
 	return p.Bundle.URL[:strings.LastIndexByte(p.Bundle.URL, '/')] + "/site.js"
 }
 
-// Declared is the JSON that the app has of its own, by its name in the API.
+// Declared returns the JSON that the app itself declares, by its name in the API.
 func (p App) Declared() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{
 		"config_schema": p.ConfigSchema, "capabilities": p.Capabilities, "metrics": p.Metrics, "public_jobs": p.PublicJobs,
@@ -143,7 +141,7 @@ func showApp(v *visit) (markup.Page, error) {
 	return markup.Fill("app.html", shown), nil
 }
 
-// choose finds a site to show: one that runs the app on all its pages, or else on some.
+// choose finds a site to show: one that runs the app on all its pages, else one that runs it on some.
 func (p *App) choose(v *visit) {
 	for _, s := range p.Items {
 		if s.Enabled && s.Running != nil && (p.Try == "" || len(p.ShownPaths) > 0 && len(s.Paths) == 0) {
@@ -152,7 +150,7 @@ func (p *App) choose(v *visit) {
 	}
 }
 
-// app is the app that the path names.
+// app returns the app that the path names.
 func (v *visit) app() (client.App, error) {
 	id, err := v.appID()
 	if err != nil {
@@ -161,7 +159,7 @@ func (v *visit) app() (client.App, error) {
 	return v.organization.GetApp(v.ctx(), id)
 }
 
-// source is the app that the path names, with its files.
+// source returns the app that the path names, with its files.
 func (v *visit) source() (client.AppSource, error) {
 	id, err := v.appID()
 	if err != nil {
@@ -170,8 +168,7 @@ func (v *visit) source() (client.AppSource, error) {
 	return v.organization.GetSource(v.ctx(), id)
 }
 
-// frameOf is the frame of a page about one app. What another organization shares can be
-// changed only there.
+// frameOf returns the frame of a page about one app. An app that another organization shares can be changed only there.
 func (v *visit) frameOf(app client.App) Frame {
 	f := v.frame("apps")
 	f.Offer.ChangeApps = f.Offer.ChangeApps && app.OrganizationID == v.caller.Organization.ID
@@ -186,7 +183,7 @@ func (v *visit) appPath() string {
 	return v.home + "/apps/" + url.PathEscape(v.request.PathValue("id"))
 }
 
-// onApp does something to the app that the path names, and says what.
+// onApp does something to the app that the path names, and reports what.
 func (v *visit) onApp(do func(id int64) (flash string, err error)) (next, error) {
 	return doOn(v.appID, do)
 }
@@ -204,7 +201,7 @@ func doOn(named func() (int64, error), do func(id int64) (flash string, err erro
 // checkInterval is how often the API asks an upstream that answers.
 const checkInterval = 5 * time.Minute
 
-// unanswered says since when an upstream does not answer.
+// unanswered reports since when an upstream has not answered.
 func unanswered(since time.Time) error {
 	return refusal(http.StatusBadGateway, "", "The git host does not answer. The newest known tag is from "+moment(since)+".")
 }
@@ -244,7 +241,7 @@ func describeApp(v *visit) (next, error) {
 	})
 }
 
-// changesOf says what of an app was changed.
+// changesOf describes what was changed in an app.
 func changesOf(app client.App, patch client.AppPatch) string {
 	var all []string
 	switch {

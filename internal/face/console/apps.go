@@ -14,7 +14,7 @@ func showOrganizations(v *visit) (markup.Page, error) {
 	return markup.Fill("organizations.html", l), err
 }
 
-// Apps lists the apps of an organization, and how each stands.
+// Apps lists the apps of an organization, and the state of each.
 type Apps struct {
 	List[client.App]
 	Filter  AppForm
@@ -25,18 +25,18 @@ type Apps struct {
 // bad are the states of apps that the list shows in red.
 var bad = []string{"disabled", "broken", "failing"}
 
-// Bad are those that an app is in.
+// Bad returns the bad states of an app.
 func (p Apps) Bad(app client.App) []string {
 	return slices.DeleteFunc(slices.Clone(bad), func(state string) bool { return !p.in[state][app.ID] })
 }
 
-// AppForm is what the page's filter has: as typed.
+// AppForm is the page's filter, as typed.
 type AppForm struct{ Search, State, Ordering string }
 
 // Any reports whether the list is narrowed down.
 func (f AppForm) Any() bool { return f.Search != "" || f.State != "" }
 
-// filter is what the form says, to the API: an update is a state of its own there.
+// filter translates the form for the API: an update is a state of its own there.
 func (f AppForm) filter() client.AppFilter {
 	filter := client.AppFilter{Search: f.Search, State: f.State, Ordering: f.Ordering}
 	if f.State == "update" {
@@ -45,12 +45,12 @@ func (f AppForm) filter() client.AppFilter {
 	return filter
 }
 
-// Upgrades reports whether whoever looks at an app may upgrade it.
+// Upgrades reports whether the viewer of an app may upgrade it.
 func (p Apps) Upgrades(app client.App) bool {
 	return p.Offer.ChangeApps && another(app) && app.OrganizationID == p.Offer.Caller.Organization.ID
 }
 
-// Checked are the apps of the list that have an upstream here, by their ids.
+// Checked returns the ids of the apps in the list that have an upstream here.
 func (p Apps) Checked() []int64 {
 	var all []int64
 	for _, app := range p.Items {
@@ -81,7 +81,7 @@ func showApps(v *visit) (markup.Page, error) {
 	return markup.Fill("apps.html", shown), nil
 }
 
-// inState are those of some apps that are in a state.
+// inState returns which of some apps are in a state.
 func (v *visit) inState(state string, apps []client.App) (map[int64]bool, error) {
 	filter, are := client.AppFilter{State: state}, map[int64]bool{}
 	for _, app := range apps {

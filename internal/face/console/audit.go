@@ -20,11 +20,11 @@ type Audit struct {
 	Filter AuditForm
 	Scopes []activity.Scope
 	Verbs  []activity.Verb
-	Export string // the path of all of it; "": what was done to apps alone is shown
-	All    string // the path of the list that is not narrowed down; "": this one is not
+	Export string // the path of the whole export; "": the list shows only what was done to apps
+	All    string // the path of the unfiltered list; "": this list is unfiltered
 }
 
-// AuditForm is what the page's form has: as typed.
+// AuditForm is the page's form, as typed.
 type AuditForm struct{ Scope, Activity, User, Item, Since, Until string }
 
 // Any reports whether the list is narrowed down.
@@ -42,7 +42,7 @@ func (v *visit) auditFilter() (AuditForm, client.AuditFilter, error) {
 		return form, filter, err
 	}
 	if !filter.Until.IsZero() {
-		filter.Until = filter.Until.AddDate(0, 0, 1) // the day is shown too
+		filter.Until = filter.Until.AddDate(0, 0, 1) // the list includes that day
 	}
 	return form, filter, nil
 }
@@ -67,7 +67,7 @@ func showAudit(v *visit) (markup.Page, error) {
 	return markup.Fill("audit.html", shown), err
 }
 
-// showActivity lists what was done to apps, for members who see no more.
+// showActivity lists what was done to apps, for members who may see no more.
 func showActivity(v *visit) (markup.Page, error) {
 	query := v.request.URL.Query()
 	filter := client.ActivityFilter{User: query.Get("user")}
@@ -88,7 +88,7 @@ func showActivity(v *visit) (markup.Page, error) {
 	return markup.Fill("audit.html", shown), err
 }
 
-// doneToApps are the entries that members may see.
+// doneToApps returns the entries that members may see.
 func (v *visit) doneToApps(ctx context.Context, filter client.ActivityFilter, part client.Range) (client.Page[client.AuditEntry], error) {
 	found, err := v.organization.ListActivity(ctx, filter, part)
 	entries := client.Page[client.AuditEntry]{Count: found.Count, Next: found.Next}
@@ -100,13 +100,13 @@ func (v *visit) doneToApps(ctx context.Context, filter client.ActivityFilter, pa
 	return entries, err
 }
 
-// pagesOf are the lists of the things that something is done to; "": there is none.
+// pagesOf maps a scope to the list of its things; "": there is none.
 var pagesOf = map[activity.Scope]string{
 	activity.Plugin: "/apps", activity.Site: "/sites", activity.Invite: "/invites", activity.Membership: "/members", activity.Key: "/keys",
 	activity.Organization: "/settings", activity.Webhook: "/webhooks", activity.Session: "",
 }
 
-// leads is the path of the page of the thing that something was done to; "": it has none, or not for whoever looks.
+// leads returns the path of the page of an entry's thing; "": it has none, or the viewer may not see it.
 func (f Frame) leads(e client.AuditEntry) string {
 	scope := activity.Scope(e.Scope)
 	list := pagesOf[scope]
@@ -125,8 +125,8 @@ func (f Frame) leads(e client.AuditEntry) string {
 	return f.Home + list
 }
 
-// exportAudit answers with all that the filter leaves, a line of JSON for each entry. The API
-// writes them as it reads them.
+// exportAudit answers with all entries that match the filter, one line of JSON each. The API writes them as it reads
+// them.
 func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request) {
 	v, err := c.visit(w, r)
 	var filter client.AuditFilter
@@ -136,7 +136,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = org.MaySeeActivity(v.caller)
 	}
-	if err == nil { // else what is wrong with the filter would be downloaded
+	if err == nil { // else the browser would download what is wrong with the filter
 		_, err = v.organization.ListAudit(r.Context(), filter, client.Range{Limit: 1})
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request) {
 	c.api.ServeHTTP(w, inner)
 }
 
-// instant is a time as the API takes it; "": none.
+// instant formats a time for the API; "": none.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -167,13 +167,13 @@ func instant(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// day reads what a browser sends of a date.
+// day parses a date that a browser sends.
 func day(field, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.DateOnly, text)
-	if err != nil || at.Year() > 9998 { // the day after it must have a year of four digits, too
+	if err != nil || at.Year() > 9998 { // the next day must have a year of four digits, too
 		return time.Time{}, wrong(field, "Must be a date like 2030-01-31, before the year 9999.")
 	}
 	return at, nil

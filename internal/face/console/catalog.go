@@ -11,17 +11,17 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Entry shows an app of the catalog, before it is installed and after.
+// Entry shows an app of the catalog, before and after it is installed.
 type Entry struct {
 	Frame
 	client.CatalogApp
-	Would  plugin.Offered // what installing it would make
-	Fault  string         // why that is not known; "": it is
-	Here   int64          // the app that was made of it; 0: none, or it is not known
+	Would  plugin.Offered // what an install would make
+	Fault  string         // why that is unknown; "": it is known
+	Here   int64          // the app made from it; 0: none, or unknown
 	Fields []setting      // that can be set
 }
 
-// Bytes are those of all its files.
+// Bytes returns the size of all its files.
 func (p Entry) Bytes() (n int) {
 	for _, file := range p.Would.Files {
 		n += file.Size
@@ -29,17 +29,17 @@ func (p Entry) Bytes() (n int) {
 	return n
 }
 
-// Needs are the fields that need a value before it runs.
+// Needs returns the fields that need a value before it runs.
 func (p Entry) Needs() []setting {
 	return slices.DeleteFunc(slices.Clone(p.Fields), func(f setting) bool { return !f.Needed() })
 }
 
-// Broken are the files that do not compile.
+// Broken returns the files that do not compile.
 func (p Entry) Broken() []plugin.File {
 	return slices.DeleteFunc(slices.Clone(p.Would.Files), func(f plugin.File) bool { return f.Error == "" })
 }
 
-// Cut reports whether not all of its readme is shown.
+// Cut reports whether only a part of its readme is shown.
 func (p Entry) Cut() bool { return markdown.Cut(p.Would.Readme) }
 
 // showEntry has an app of the catalog fetched and compiled, to show what it is.
@@ -71,7 +71,7 @@ func showEntry(v *visit) (markup.Page, error) {
 	return markup.Fill("entry.html", shown), nil
 }
 
-// installed is the app of the organization that comes from a url; 0: it is not among the newest.
+// installed returns the organization's app that comes from a url; 0: it is not among the newest.
 func (v *visit) installed(url string) (int64, error) {
 	apps, err := v.organization.ListApps(v.ctx(), client.AppFilter{Ordering: "-created_at"}, client.Range{Limit: page.MaxLimit})
 	for _, app := range apps.Results {
@@ -82,7 +82,7 @@ func (v *visit) installed(url string) (int64, error) {
 	return 0, err
 }
 
-// entry is the app of the catalog that the query names.
+// entry returns the app of the catalog that the query names.
 func (v *visit) entry() (client.CatalogApp, error) {
 	name, url := v.request.URL.Query().Get("name"), v.request.URL.Query().Get("url")
 	for app, err := range v.organization.AllRepository(v.ctx()) {

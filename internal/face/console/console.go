@@ -25,18 +25,18 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// Console serves the pages on which members do by hand what the API can do. It has no rules
-// of its own: each page asks the API in the session of whoever looks at it (ADR 10).
+// Console serves the pages on which members do by hand what the API can do. It has no rules of its own: each page asks
+// the API in the viewer's session (ADR 10).
 type Console struct {
 	markup.Host
 	Keys          *access.Keys
 	SignIn        signin.Service
 	Addresses     addresschange.Service
-	ByKey, ByMail bool          // people may sign in so
+	ByKey, ByMail bool          // people may sign in this way
 	Provider      string        // the name of the identity provider; "": none
 	Mails         bool          // there is a mail server
-	InviteTTL     time.Duration // how long invites live at most
-	// Preview writes the mail that an invite would become.
+	InviteTTL     time.Duration // the longest life of an invite
+	// Preview writes the mail that an invite would send.
 	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)
 	// TryKey returns the key of the try page of the site with a token.
 	TryKey func(siteToken string) string
@@ -47,33 +47,33 @@ type Console struct {
 
 	api     http.Handler
 	prefix  string // the base url's path, which browsers see before ours
-	secure  bool   // they come by https
+	secure  bool   // browsers use https
 	forms   *dedup.Forms[next]
 	entered *dedup.Forms[signin.Entered]       // by links, and as guests
 	changed *dedup.Forms[addresschange.Change] // likewise
 	mailed  *dedup.Forms[struct{}]             // links to sign in with
 }
 
-// ErrorPage is the page for what goes wrong.
+// ErrorPage is the page for an error.
 type ErrorPage struct {
 	Frame
 	Heading   string
 	Detail    string  // safe to show, like a fault's
 	Back      Way     // a page to go on from
-	Activity  string  // the path of what was done to what the page was about; "": there is none
+	Activity  string  // the path of the activity of the page's subject; "": there is none
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
-	Lost      bool    // there was one, too large for that
+	Lost      bool    // there was a form, too large for that
 }
 
-// screen is a page, and what the buttons on it do.
+// screen is a page, and the actions of its buttons.
 type screen struct {
 	show  func(*visit) (markup.Page, error)
 	do    map[string]action
-	bytes int64 // how large its forms may be; 0: maxForm
+	bytes int64 // the largest form; 0: maxForm
 }
 
-// action does what a button says, by its value.
+// action does what a button says. The button's value names it.
 type action func(*visit) (next, error)
 
 // next is what follows an action: a page that is shown only now, or another to go to. The
@@ -82,14 +82,14 @@ type next struct {
 	page    *markup.Page
 	shown   []byte // the page, as it is sent
 	path    string // as browsers see it
-	flash   string // what was done, for the page that follows
+	flash   string // what was done, shown on the next page
 	signOut bool
 }
 
-// size is how many bytes what follows has.
+// size returns the bytes of the page, the path and the flash.
 func (n next) size() int { return len(n.shown) + len(n.path) + len(n.flash) }
 
-// screens are all pages on one screen, by their paths.
+// screens lists all pages on one screen, by their paths.
 func screens() map[string]screen {
 	const (
 		organization = "/{organization}"
@@ -139,7 +139,7 @@ func screens() map[string]screen {
 // root is the path of the first page, as browsers see it.
 func (c *Console) root() string { return c.prefix + "/console" }
 
-// bare is the frame of a page that is the same whoever looks at it.
+// bare returns the frame of a page that is the same for every viewer.
 func (c *Console) bare() Frame { return Frame{Prefix: c.prefix, Root: c.root(), Home: c.root()} }
 
 const (
@@ -149,14 +149,14 @@ const (
 	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, each line end of which may take six bytes
 )
 
-// Register adds the console to a mux, whose API it asks.
+// Register adds the console to a mux. The console asks that mux's API.
 func (c *Console) Register(to *wire.Mux) {
 	base := c.Base()
 	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
 	c.forms, c.entered, c.changed = dedup.New(next.size), dedup.New[signin.Entered](nil), dedup.New[addresschange.Change](nil)
 	c.mailed = dedup.New[struct{}](nil)
 	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { redirectTo(w, c.root()) })
-	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
+	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link that was cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))
 	}
 	for _, path := range []string{"/address/{token}", "/address"} {
@@ -183,8 +183,8 @@ func (c *Console) Register(to *wire.Mux) {
 	}
 }
 
-// private keeps what h answers out of caches, and its address from other sites. Without any
-// referrer, some browsers would not say where a form comes from.
+// private keeps the answers of h out of caches, and their addresses from other sites. Without any referrer, some browsers
+// would not say where a form comes from.
 func private(h http.Handler) http.Handler {
 	return wire.Secret(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Referrer-Policy", "same-origin")
@@ -192,7 +192,7 @@ func private(h http.Handler) http.Handler {
 	}))
 }
 
-// forAnybody answers with what do does, for somebody who need not be signed in.
+// forAnybody answers with the result of do, for clients that need not be signed in.
 func (c *Console) forAnybody(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := do(w, r); err != nil {
@@ -201,7 +201,7 @@ func (c *Console) forAnybody(do func(w http.ResponseWriter, r *http.Request) err
 	})
 }
 
-// page answers with what show returns to somebody who is signed in.
+// page answers with the page that show returns, for a signed-in user.
 func (c *Console) page(show func(*visit) (markup.Page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := c.visit(w, r)
@@ -213,7 +213,7 @@ func (c *Console) page(show func(*visit) (markup.Page, error)) http.Handler {
 	})
 }
 
-// show answers with the page that show returns: what was wrong with a form or a filter is on it.
+// show answers with the page that show returns, which includes what was wrong with a form or a filter.
 func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, show func(*visit) (markup.Page, error)) {
 	page, err := show(v)
 	if err != nil {
@@ -227,8 +227,8 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, show fu
 	c.Write(w, r, templates, status, page)
 }
 
-// button does what the form of a page asks for, and sends the browser on. What the API
-// refuses is shown on the page that the form is on.
+// button does what the form of a page asks for, and redirects the browser. If the API refuses, it shows why on the page
+// of the form.
 func (c *Console) button(s screen) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, then, err := c.press(w, r, s)
@@ -254,7 +254,7 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 	}
 	v, err := c.visit(w, r)
 	limit := int64(maxForm)
-	if err == nil && s.bytes > 0 { // a large form is read once the API has shown what it is about
+	if err == nil && s.bytes > 0 { // a large form is read only after the API has answered for the path
 		if err = v.checkPath(); err == nil { //nolint:contextcheck // it has the request's
 			limit = s.bytes
 		}
@@ -274,7 +274,7 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 	then, err := c.forms.Do(r.Context(), sender, r.PostForm.Get("form"), string(content[:]), func(ctx context.Context) (next, error) {
 		v.request = r.WithContext(ctx)
 		then, err := do(v)
-		if err == nil && then.page != nil { // what it is made of may be many times larger
+		if err == nil && then.page != nil { // its contents may be many times larger
 			then.shown, err = templates.Render(*then.page)
 			then.page = nil
 		}
@@ -292,7 +292,7 @@ func correctable(status int) bool {
 	return true
 }
 
-// redirect sends the browser to a page that can be reloaded without doing anything again.
+// redirect sends the browser to a page that can be reloaded without repeating the action.
 func (c *Console) redirect(w http.ResponseWriter, v *visit, then next) {
 	path := then.path
 	if path == "" {
@@ -311,19 +311,19 @@ func redirectTo(w http.ResponseWriter, path string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// askLater passes on when trying again makes sense, if the API has said so.
+// askLater passes on when to try again, if the API said so.
 func askLater(w http.ResponseWriter, refused *client.Error) {
 	if refused.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds())))
 	}
 }
 
-// fail answers with what is not shown beside a form.
+// fail answers with an error that is not shown beside a form.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	if wire.DropIfDisconnected(w, r, err) {
 		return
 	}
-	if !fault.IsOurs(err) && !fault.Is(err, fault.Throttled) { // what the API counted is Internal to us
+	if !fault.IsOurs(err) && !fault.Is(err, fault.Throttled) { // the API counted it already; to us it is Internal
 		err = cmp.Or(c.Limit(w, r), err)
 	}
 	shown := ErrorPage{Frame: c.bare()}
@@ -346,7 +346,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	c.Write(w, r, templates, status, markup.Fill("error.html", shown))
 }
 
-// describe says what went wrong, and returns its status. The API has logged what it did not say.
+// describe describes an error, and returns its status. The API has logged what it did not say.
 func (c *Console) describe(w http.ResponseWriter, r *http.Request, err error, shown *ErrorPage) int {
 	refused, ok := errors.AsType[*client.Error](err)
 	if ok {

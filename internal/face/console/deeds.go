@@ -11,24 +11,24 @@ import (
 	"foyer/internal/domain/activity"
 )
 
-// Line is an entry of the activity as a sentence, and where it leads.
+// Line is an entry of the activity as a sentence, with its links.
 type Line struct {
 	client.AuditEntry
-	By            bool // it begins with who did it
+	By            bool // the sentence begins with the user's name
 	Before, After string
-	Thing         string // stands between them; "": nothing does
+	Thing         string // the thing, between them; "": there is none
 	Leads         string // the path of the page of the thing; "": it has none
 	Difference    string // the path of the page that compares the files before and after; "": no files were changed
 	Changes       []changed
 }
 
-// kind is what was done to a kind of thing.
+// kind is an activity on a kind of thing.
 type kind struct {
 	scope activity.Scope
 	verb  activity.Verb
 }
 
-// deeds are the sentences, %s being the thing. One that begins with a capital letter is about nobody.
+// deeds are the sentences; %s is the thing. A sentence that begins with a capital letter has no user in front.
 var deeds = map[kind]string{
 	{activity.Plugin, activity.Installed}:     "added the app %s",
 	{activity.Plugin, activity.Updated}:       "changed the app %s",
@@ -78,7 +78,7 @@ var deeds = map[kind]string{
 	{activity.Webhook, activity.Enabled}:      "switched the webhook %s on",
 }
 
-// own are the sentences about what people do to what is theirs, and what %s is then.
+// own are the sentences about what people do to their own things, each with the text for %s.
 var own = map[kind][2]string{
 	{activity.Membership, activity.Added}:   {"%s", "joined"},
 	{activity.Membership, activity.Removed}: {"%s", "left"},
@@ -88,7 +88,7 @@ var own = map[kind][2]string{
 	{activity.Session, activity.Ended}:      {"ended %s", "a session"},
 }
 
-// Line is an entry as a sentence.
+// Line returns an entry as a sentence.
 func (f Frame) Line(e client.AuditEntry) Line {
 	l := Line{AuditEntry: e, Leads: f.leads(e), Difference: f.difference(e)}
 	done := kind{activity.Scope(e.Scope), activity.Verb(e.Activity)}
@@ -115,14 +115,14 @@ func (f Frame) Line(e client.AuditEntry) Line {
 	return l
 }
 
-// things are the kinds of things that something is done to.
+// things names the kinds of things in the activity.
 var things = map[activity.Scope]string{
 	activity.Plugin: "app", activity.Site: "site", activity.Invite: "invite", activity.Membership: "member", activity.Key: "key",
 	activity.Organization: "organization", activity.Session: "session", activity.Webhook: "webhook",
 }
 
-// difference is the path of the page that compares the files of an app before and after a change; "": it
-// changed none, or none that whoever looks may see.
+// difference returns the path of the page that compares the files of an app before and after a change; "": it changed
+// none, or the viewer may not see them.
 func (f Frame) difference(e client.AuditEntry) string {
 	if !f.Offer.SeeApps {
 		return ""
@@ -136,7 +136,7 @@ func (f Frame) difference(e client.AuditEntry) string {
 	return ""
 }
 
-// changed is a field that was changed, in words.
+// changed is a changed field, in words.
 type changed struct {
 	Field, Before, After string
 	Long                 bool // its values are not shown
@@ -149,7 +149,7 @@ func changeOf(c client.Change) changed {
 	return changed{c.Field, line(words(c.Before)), line(words(c.After)), isLong(c.Before) || isLong(c.After)}
 }
 
-// role is what a level is called; "": there is none.
+// role returns the name of a level; "": there is none.
 func role(level json.RawMessage) string {
 	var l access.Level
 	if json.Unmarshal(level, &l) != nil || l == 0 {
@@ -158,13 +158,13 @@ func role(level json.RawMessage) string {
 	return l.String()
 }
 
-// isLong reports whether a value has others within, other than texts.
+// isLong reports whether a value contains values other than strings.
 func isLong(value json.RawMessage) bool {
 	var texts []string
 	return len(value) > 0 && (value[0] == '{' || value[0] == '[' && json.Unmarshal(value, &texts) != nil)
 }
 
-// words is a value for people; "": there is none.
+// words returns a value in words; "": there is none.
 func words(value json.RawMessage) string {
 	var text string
 	var texts []string

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/domain/activity"
 )
 
-// An entry of any kind is a sentence.
+// Every kind of entry has a sentence.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	f := Frame{Home: "/console/o"}
@@ -46,7 +46,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What was changed is told in words; files have a page for that.
+// A change is told in words; changed files have their own page.
 func TestLineChanges(t *testing.T) {
 	t.Parallel()
 	change := func(field, before, after string) client.Change {
@@ -69,7 +69,7 @@ func TestLineChanges(t *testing.T) {
 	}
 }
 
-// An entry leads to the page of its thing, if that is for whoever looks.
+// An entry links to the page of its thing if the viewer may see that page.
 func TestLinesLeadToWhatIsOffered(t *testing.T) {
 	t.Parallel()
 	some := Frame{Home: "/console/o"}

@@ -10,13 +10,13 @@ import (
 	"foyer/client"
 )
 
-// differences are those of files, as far as a page shows them.
+// differences are the differences of files, cut to what a page shows.
 type differences struct {
 	Files []fileDiff
-	Of    string // the path of a page about one of them, up to its name; "": there is none
+	Of    string // the path of a page about one file, without its name; "": there is none
 }
 
-// One is the path of the page about one of the files; "": there is none.
+// One returns the path of the page about one of the files; "": there is none.
 func (d differences) One(name string) string {
 	if d.Of == "" {
 		return ""
@@ -24,21 +24,21 @@ func (d differences) One(name string) string {
 	return d.Of + url.QueryEscape(name)
 }
 
-// fileDiff is what is different in a file.
+// fileDiff is the difference of one file.
 type fileDiff struct {
 	Filename       string
 	Parts          []diffPart
 	Added, Removed int
-	Cut            bool // there is more than is shown
+	Cut            bool // there is more than the page shows
 	mixed          bool // some of its lines end with CR LF, and some do not
 	lines          int
 	room           *int
 }
 
-// diffPart is a run of lines: around what differs, or those between that are the same.
+// diffPart is a run of lines: those around a difference, or the unchanged ones between.
 type diffPart struct {
-	Folded int        // how many lines are folded; 0: they are shown
-	Lines  []diffLine // none if they are folded and not known
+	Folded int        // the number of folded lines; 0: they are shown
+	Lines  []diffLine // none if they are folded and unknown
 }
 
 // diffLine is a line of a difference with its numbers.
@@ -48,13 +48,13 @@ type diffLine struct {
 	Text     string
 }
 
-// Sign is what tells a line's kind without color.
+// Sign shows a line's kind without color.
 func (l diffLine) Sign() string {
 	return map[string]string{"added": "+", "removed": "−"}[l.Class]
 }
 
-// A page shows shownBytes of differences, with lineBytes for the markup of a line, and of each file
-// at most shownLines, cut after lineLength. It holds maxFolded lines between besides.
+// A page shows shownBytes of differences, with lineBytes for the markup of a line. It shows at most shownLines of each
+// file, each cut after lineLength, and holds at most maxFolded unchanged lines in addition.
 const (
 	shownBytes = 56 << 10
 	lineBytes  = 24
@@ -63,17 +63,17 @@ const (
 	maxFolded  = 200
 )
 
-// hunk is where a part of a unified diff begins, in both files.
+// hunk matches the start of a part of a unified diff, in both files.
 var hunk = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`) })
 
-// side has the texts of files before or after a difference, as far as they are known.
+// side has the known texts of the files before or after a difference.
 type side struct {
 	texts  map[string]string
 	before bool
 }
 
-// readDiffs takes unified diffs, each as far as it is shown. What is the same between is folded,
-// with the lines that are known.
+// readDiffs parses unified diffs and cuts each to what is shown. It folds the unchanged lines between, with their text if
+// it is known.
 func readDiffs(diffs []client.FileDiff, known side) differences {
 	all, room := make([]fileDiff, len(diffs)), shownBytes
 	for i, d := range diffs {
@@ -87,13 +87,13 @@ func readDiffs(diffs []client.FileDiff, known side) differences {
 	return differences{Files: all}
 }
 
-// sideOf has the lines of one file before or after a difference; none if they are not known.
+// sideOf has the lines of one file before or after a difference; none if they are unknown.
 type sideOf struct {
 	lines  []string
 	before bool
 }
 
-// number is which of the two numbers of a line is that of this side.
+// number returns the line number of this side.
 func (s sideOf) number(before, after int) int {
 	if s.before {
 		return before
@@ -128,7 +128,7 @@ func (f *fileDiff) read(diff string, known sideOf) {
 	}
 }
 
-// fold adds n lines that are the same, from these numbers on.
+// fold adds n unchanged lines, starting at these numbers.
 func (f *fileDiff) fold(known sideOf, before, after, n int) {
 	if n <= 0 || f.Cut {
 		return
@@ -146,7 +146,7 @@ func (f *fileDiff) fold(known sideOf, before, after, n int) {
 	f.Parts = append(f.Parts, part)
 }
 
-// take takes the room of lines on the page, if there is as much.
+// take reserves the room of lines on the page, if there is enough.
 func (f *fileDiff) take(lines ...diffLine) bool {
 	need := 0
 	for _, line := range lines {
@@ -159,7 +159,7 @@ func (f *fileDiff) take(lines ...diffLine) bool {
 	return true
 }
 
-// show adds a line to those that are shown, until there are enough.
+// show adds a line to the shown ones, until there are enough.
 func (f *fileDiff) show(line diffLine) {
 	line.Text = shorten(line.Text)
 	f.Cut = f.Cut || f.lines == shownLines || !f.take(line)
@@ -174,7 +174,7 @@ func (f *fileDiff) show(line diffLine) {
 	f.lines++
 }
 
-// shorten is a line as far as it is shown.
+// shorten cuts a line to what is shown.
 func shorten(text string) string {
 	if len(text) <= lineLength {
 		return text
@@ -182,10 +182,10 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:lineLength], "") + " …"
 }
 
-// Shown reports whether any line of the file is.
+// Shown reports whether any line of the file is shown.
 func (f fileDiff) Shown() bool { return f.lines > 0 }
 
-// add adds a line at its numbers, and returns those of the next.
+// add adds a line at its numbers, and returns the numbers of the next.
 func (f *fileDiff) add(text string, before, after int) (int, int) {
 	line := diffLine{Old: before, New: after}
 	if text != "" {

@@ -9,7 +9,7 @@ import (
 	"foyer/client"
 )
 
-// The lines between what differs are folded, with both their numbers.
+// Unchanged lines between differences are folded, with both their numbers.
 func TestFoldedContext(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -45,7 +45,7 @@ func TestFoldedContext(t *testing.T) {
 	}
 }
 
-// A file that is or was empty has no lines that are the same, and line ends are shown where they are what differs.
+// An empty file has no unchanged lines. Line ends are shown where only they differ.
 func TestDiffOfLineEnds(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// flashTime is how long the browser keeps what the next page is to say.
+// flashTime is how long the browser keeps the message for the next page.
 const flashTime = time.Minute
 
-// flashCookie carries what was done to the page that the browser is sent to. It is no part of the
-// address: a link would have our pages say whatever it likes.
+// flashCookie carries a message about what was done to the page that the browser is redirected to. The message is not in
+// the address: a link could make our pages show any text.
 func (c *Console) flashCookie(text string) *http.Cookie {
 	cookie := c.cookie(base64.RawURLEncoding.EncodeToString([]byte(text)))
 	cookie.Name += "-flash"
@@ -21,11 +21,11 @@ func (c *Console) flashCookie(text string) *http.Cookie {
 	return cookie
 }
 
-// maxFlash is how many bytes of it are said: browsers drop a cookie of more than 4,096, and in a cookie they are a third
-// more.
+// maxFlash is the longest message in bytes: browsers drop a cookie over 4,096 bytes, and encoding makes the message a
+// third longer.
 const maxFlash = 3000
 
-// setFlash has the next page say what was done.
+// setFlash has the next page show what was done.
 func (c *Console) setFlash(w http.ResponseWriter, text string) {
 	if len(text) > maxFlash {
 		text = strings.ToValidUTF8(text[:maxFlash-len("…")], "") + "…"
@@ -35,7 +35,7 @@ func (c *Console) setFlash(w http.ResponseWriter, text string) {
 	}
 }
 
-// takeFlash is what was done before this page is shown. It is said once.
+// takeFlash returns the message about what was done before this page. It is shown once.
 func (c *Console) takeFlash(w http.ResponseWriter, r *http.Request) string {
 	kept, err := r.Cookie(c.flashCookie("").Name)
 	if err != nil || r.Method != http.MethodGet {
@@ -51,7 +51,7 @@ func (c *Console) takeFlash(w http.ResponseWriter, r *http.Request) string {
 	return string(text)
 }
 
-// sentence says what was done to things, by their names as they were typed.
+// sentence says what was done to things, given their names as typed.
 func sentence(format string, names ...string) string {
 	shown := make([]any, len(names))
 	for i, name := range names {

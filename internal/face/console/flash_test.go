@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Browsers drop a cookie that is too long: of a long text, the next page says the beginning.
+// Browsers drop a cookie that is too long: the next page shows only the beginning of a long message.
 func TestLongFlash(t *testing.T) {
 	t.Parallel()
 	c := &Console{secure: true}

@@ -10,20 +10,20 @@ import (
 	"foyer/client"
 )
 
-// typed is a field of the form, or the words of all boxes of that name which are ticked, with line ends as in Go. It may
-// hold anything: what is not UTF-8 is replaced.
+// typed returns a field of the form, or the words of all ticked boxes of that name, with line ends as in Go. The field
+// may hold anything: invalid UTF-8 is replaced.
 func (v *visit) typed(name string) string {
 	return lineEnds.Replace(strings.ToValidUTF8(strings.Join(v.request.PostForm[name], " "), "\uFFFD"))
 }
 
-// line is a field of the form without white space around it.
+// line returns a field of the form without white space around it.
 func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
 
-// was is the hidden field that says what a field of a form was filled with.
+// was names the hidden field that holds the original value of a field.
 func was(name string) string { return "was." + name }
 
-// edited is a field of the form; nil if it is what the page was filled with: somebody else may have changed what
-// is stored since.
+// edited returns a field of the form; nil if the user left it unchanged: somebody else may have changed the stored value
+// since.
 func (v *visit) edited(name string) *string {
 	now := v.line(name)
 	if now == v.line(was(name)) {
@@ -32,7 +32,7 @@ func (v *visit) edited(name string) *string {
 	return &now
 }
 
-// editedBox reports whether a box of the form is ticked; nil if that is as the page was filled, or there is none.
+// editedBox reports whether a box of the form is ticked; nil if the user left it unchanged, or there is none.
 func (v *visit) editedBox(name string) *bool {
 	now := v.edited(name)
 	if now == nil {
@@ -41,11 +41,10 @@ func (v *visit) editedBox(name string) *bool {
 	return new(*now == on(true))
 }
 
-// listed are the words of a field, of which there may be none.
+// listed returns the words of a field; there may be none.
 func listed(text string) []string { return append([]string{}, strings.Fields(text)...) }
 
-// lines are the lines of a field, without white space around them and without those that have nothing else. There may
-// be none.
+// lines returns the lines of a field, without white space around them and without blank ones. There may be none.
 func lines(text string) []string {
 	all := []string{}
 	for l := range strings.Lines(text) {
@@ -56,7 +55,7 @@ func lines(text string) []string {
 	return all
 }
 
-// changed says of a thing which fields of a form were edited.
+// changed names the edited fields of a form.
 func (v *visit) changed(fields ...string) string {
 	var all []string
 	for _, name := range fields {
@@ -70,7 +69,7 @@ func (v *visit) changed(fields ...string) string {
 	return "is changed: " + strings.Join(all, ", ") + "."
 }
 
-// on is what a box of a form sends.
+// on is the value that a box of a form sends.
 func on(ticked bool) string {
 	if ticked {
 		return "on"
@@ -78,14 +77,14 @@ func on(ticked bool) string {
 	return ""
 }
 
-// faults are what is wrong with the fields of a form.
+// faults are the faults in the fields of a form.
 type faults []client.Fault
 
 func (f *faults) add(field, detail string) {
 	*f = append(*f, client.Fault{Attr: field, Detail: detail})
 }
 
-// err is an error as the API would tell it; nil if there are none.
+// err returns the faults as the API's error; nil if there are none.
 func (f faults) err() error {
 	if len(f) == 0 {
 		return nil
@@ -93,7 +92,7 @@ func (f faults) err() error {
 	return &client.Error{Fault: f[0], Errors: f, Status: http.StatusBadRequest}
 }
 
-// wrong is a fault in a field of a form, as the API would tell it.
+// wrong returns a fault in a field of a form, as the API's error.
 func wrong(field, detail string) error { return refusal(http.StatusBadRequest, field, detail) }
 
 func refusal(status int, field, detail string) error {
@@ -101,7 +100,7 @@ func refusal(status int, field, detail string) error {
 	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: status}
 }
 
-// asField names a field that was refused as the form does.
+// asField gives a refused field the name that it has in the form.
 func asField(err error, attr, field string) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
@@ -115,7 +114,7 @@ func asField(err error, attr, field string) error {
 	return refused
 }
 
-// reword has the form say in its own words what is wrong with a field.
+// reword replaces the API's text about a field by the form's own.
 func reword(err error, field, detail string) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
@@ -129,8 +128,7 @@ func reword(err error, field, detail string) error {
 	return refused
 }
 
-// Marks are the attributes of a field of the form that tell its notes, by their ids, and whether it
-// was refused.
+// Marks returns the attributes of a field of the form that name its notes, by their ids, and say whether it was refused.
 func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
 	marks := ""
 	if f.Sent(do) && slices.ContainsFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name }) {
@@ -142,7 +140,7 @@ func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
 	return template.HTMLAttr(marks) //nolint:gosec // the ids are ours
 }
 
-// Filled is what a field of the form is filled with: what was sent, if that was refused.
+// Filled returns the value that a field of the form is filled with: the sent one, if the form was refused.
 func (f Frame) Filled(do, name, otherwise string) string {
 	if f.Sent(do) && f.sent.Has(name) {
 		return strings.ToValidUTF8(f.sent.Get(name), "\uFFFD")
@@ -150,28 +148,29 @@ func (f Frame) Filled(do, name, otherwise string) string {
 	return otherwise
 }
 
-// Was is the hidden field that says what a field of the form is filled with, if what was sent is not refused.
+// Was renders the hidden field with the value that a field was first filled with: the stored one, or the one that a
+// refused form came with.
 func (f Frame) Was(do, name, stored string) template.HTML {
 	name = was(name)
 	return template.HTML(`<input type="hidden" name="` + template.HTMLEscapeString(name) + `" value="` + template.HTMLEscapeString(f.Filled(do, name, stored)) + `">`) //nolint:gosec // it is escaped
 }
 
-// Fills reports whether the form that was refused has a field of this id. Boxes send nothing unless one is ticked.
+// Fills reports whether the refused form has a field with this id. Boxes send nothing unless one is ticked.
 func (f Frame) Fills(id string) bool {
 	return f.sent.Has(id) || f.sent.Has(was(id)) || f.sent.Has(withoutNumber(id))
 }
 
-// withoutNumber is the name of a field whose id may be numbered.
+// withoutNumber returns the name of a field whose id may be numbered.
 func withoutNumber(id string) string {
 	name, _, _ := strings.Cut(id, "-")
 	return name
 }
 
-// Sent reports whether the page is shown again because its form was refused. A form with several
-// buttons names them all, with spaces between.
+// Sent reports whether the page is shown again because its form was refused. For a form with several buttons, do names
+// them all, separated by spaces.
 func (f Frame) Sent(do string) bool { return slices.Contains(strings.Split(do, " "), f.sent.Get("do")) }
 
-// Chosen reports whether a box of the form was ticked, which may have been refused.
+// Chosen reports whether a box of the form is ticked; a refused form keeps its ticks.
 func (f Frame) Chosen(do, name, value string, otherwise bool) bool {
 	if f.Sent(do) {
 		return slices.Contains(f.sent[name], value)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// When somebody goes back to a page that is fetched anew, browsers put what was ticked or chosen in the old one into it,
-// by order: another row would be ticked, and what has been switched off since be on. Texts come back only if they were typed.
+// When a user goes back to a page that is fetched anew, browsers restore the ticks and choices of the old page by position:
+// another row would be ticked, and what has been switched off since would be on. Texts come back only if they were typed.
 func TestChoicesAreNotPutBack(t *testing.T) {
 	t.Parallel()
 	choices, seen := regexp.MustCompile(`<select\b[^>]*>|<input\b[^>]*\btype="?(checkbox|radio)\b[^>]*>`), 0

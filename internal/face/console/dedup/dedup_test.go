@@ -10,7 +10,7 @@ import (
 	"foyer/internal/base/cache"
 )
 
-// What was answered is kept for no longer than a double click takes.
+// An answer is kept no longer than a double click takes.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestForms(t *testing.T) {
 	})
 }
 
-// An answer that had to make room for others does not take a newer one of the same form with it when its time is over.
+// An answer that was evicted does not remove a newer answer of the same form when its time is over.
 func TestNewerAnswerIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestFormsThatFailAreSentAgain(t *testing.T) {
 	}
 }
 
-// Of large answers, few are remembered.
+// Only few large answers are remembered.
 func TestFormsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	f := New(func(size int) int { return size })

@@ -1,4 +1,4 @@
-// Package editor is the script that makes an editor of a text area, on the page of a file alone.
+// Package editor has the script that turns the text area into an editor, on the page of a file alone.
 package editor
 
 import (
@@ -12,5 +12,5 @@ import (
 //go:embed editor.js.gz
 var made []byte
 
-// Script is the editor, with the packages that it is made of and their licences.
+// Script is the editor, with its packages and their licences.
 var Script = markup.EmbeddedScript("editor-", made)

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/base/compress"
 )
 
-// What is checked in was made of what it says. Making it again needs the packages from npm.
+// The checked-in script was made from the sources it names. Making it again needs the packages from npm.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	var of []byte

@@ -1,4 +1,4 @@
-// Package folder packs the files of an app into a zip, and unpacks what somebody sends.
+// Package folder packs the files of an app into a zip, and unpacks zips that clients send.
 package folder
 
 import (
@@ -20,11 +20,11 @@ const maxEntries = 10_000
 // entryMark begins each entry of a zip's directory.
 var entryMark = []byte("PK\x01\x02")
 
-// field is what a form calls the zip.
+// field is the form's name for the zip.
 const field = "zip"
 
-// Unpack returns the files of a zip by their names, and the names of those that no app can have. If
-// all are in one folder, that is no part of their names.
+// Unpack returns the files of a zip by their names, and the names of those that no app can have. A folder that contains
+// all of them is not part of their names.
 func Unpack(packed []byte) (files map[string]string, leftOut []string, err error) {
 	entries, err := entriesOf(packed)
 	if err != nil {
@@ -59,7 +59,7 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 	return files, leftOut, nil
 }
 
-// Trim is a zip without what Unpack does not take into account.
+// Trim returns a zip without the entries that Unpack ignores.
 func Trim(packed []byte) ([]byte, error) {
 	entries, err := entriesOf(packed)
 	if err != nil {
@@ -76,7 +76,7 @@ func Trim(packed []byte) ([]byte, error) {
 	return trimmed.Bytes(), err
 }
 
-// entriesOf are the files of a zip that are not hidden.
+// entriesOf returns the files of a zip that are not hidden.
 func entriesOf(packed []byte) ([]*zip.File, error) {
 	if bytes.Count(packed, entryMark) > maxEntries {
 		return nil, fault.Field(fault.TooLong, field, "It has more than %d files.", maxEntries)
@@ -88,7 +88,7 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
 	left := uint64(len(packed))
 	for _, entry := range entries {
-		if entry.CompressedSize64 > left { // some share their data: to read, or copy, it for each could take days, and all memory
+		if entry.CompressedSize64 > left { // entries may share their data: reading or copying it for each could take days, and all memory
 			return nil, fault.Field(fault.Unparsable, field, "It says that its files are larger than itself.")
 		}
 		left -= entry.CompressedSize64
@@ -96,14 +96,14 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	return entries, nil
 }
 
-// Hidden reports whether a file is one of a tool's, which is not taken out of a zip.
+// Hidden reports whether a file belongs to a tool. Such files are not taken out of a zip.
 func Hidden(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
 		return part == "node_modules" || part == "__MACOSX" || strings.HasPrefix(part, ".") && part != "." && part != ".."
 	})
 }
 
-// common is the folder that all entries are in, with the slash after it; "": there is none.
+// common returns the folder of all entries, with the slash after it; "": there is none.
 func common(entries []*zip.File) string {
 	var top string
 	for _, entry := range entries {
@@ -116,7 +116,7 @@ func common(entries []*zip.File) string {
 	return top
 }
 
-// read unpacks one file, whatever size it says that it has.
+// read unpacks one file, whatever size its header claims.
 func read(entry *zip.File, name string) (string, error) {
 	r, err := entry.Open()
 	if err != nil {
@@ -133,7 +133,7 @@ func read(entry *zip.File, name string) (string, error) {
 	return string(content), nil
 }
 
-// Pack writes files into a zip, in a folder of a name.
+// Pack writes files into a zip, in a folder with a name.
 func Pack(w io.Writer, name string, files map[string]string) error {
 	archive := zip.NewWriter(w)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
@@ -148,7 +148,7 @@ func Pack(w io.Writer, name string, files map[string]string) error {
 	return archive.Close()
 }
 
-// Name is a name as a folder can have it on any system.
+// Name turns a name into one that a folder can have on any system.
 func Name(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

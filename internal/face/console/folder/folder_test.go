@@ -58,7 +58,7 @@ func TestBackAndForth(t *testing.T) {
 	}
 }
 
-// overlapping is a zip with so many files, the data of which is the same 5,000 bytes: empty blocks of RFC 1951.
+// overlapping makes a zip with that many files, all with the same 5,000 bytes of data: empty blocks of RFC 1951.
 func overlapping(tb testing.TB, files int) []byte {
 	tb.Helper()
 	blocks := strings.Repeat("\x00\x00\x00\xff\xff", 999) + "\x01\x00\x00\xff\xff"
@@ -115,7 +115,7 @@ func TestHostileZips(t *testing.T) {
 	}
 }
 
-// Whatever is sent, what comes out is within an app's bounds.
+// The unpacked files are within an app's bounds for any input.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, map[string]string{"a/site.ts": "x", "a/b/c.css": "y"}, nil))
 	f.Add(pack(f, map[string]string{"../x": "", ".git/y": "", "z.png": "\x00"}, nil))
