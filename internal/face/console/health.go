@@ -14,7 +14,7 @@ func failing(h client.Health) bool {
 	return slices.ContainsFunc(h.Versions, func(v client.VersionHealth) bool { return v.Failed > 0 })
 }
 
-// share is how many of a hundred views failed, for people: any failure is at least one.
+// share is the percentage of views that failed, for display: any failure is at least one percent.
 func share(v client.VersionHealth) int64 {
 	if v.Loads == 0 {
 		return 0
@@ -22,23 +22,23 @@ func share(v client.VersionHealth) int64 {
 	return (100*v.Failed + v.Loads - 1) / v.Loads
 }
 
-// SiteHealth shows what the pages of a site reported, app by app.
+// SiteHealth shows what the pages of a site reported, for each app.
 type SiteHealth struct {
 	List[appHealth]
 	Site client.Site
 	Days string // how far back, as the form has it
 }
 
-// appHealth is an app on a site, and how it fares there.
+// appHealth is an app on a site, and its health there.
 type appHealth struct {
 	client.AppHealth
 	More int // errors that are not listed
 }
 
-// spans are the times that the page of a site's health offers, in days.
+// spans are the periods that the health page of a site offers, in days.
 var spans = map[string]time.Duration{"1": oneDay, "7": 7 * oneDay, "90": 90 * oneDay}
 
-// errorsOfEach is how many errors of each app the page of a site's health lists.
+// errorsOfEach is how many errors of each app the health page of a site lists.
 const errorsOfEach = 3
 
 func showSiteHealth(v *visit) (markup.Page, error) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the API says of a version that waits is told at the values, however many there are.
+// The reasons why a version waits are shown beside the values, however many there are.
 func TestReadHeld(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]heldBy{

@@ -10,16 +10,16 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// SiteHistory lists what the manifest of a site said.
+// SiteHistory lists the revisions of a site's manifest.
 type SiteHistory struct {
 	List[revision]
 	Site client.Site
 }
 
-// revision is one in a table.
+// revision is a row of the table.
 type revision struct {
 	client.Revision
-	Changes []string // from the one before, in words
+	Changes []string // from the previous revision, in words
 }
 
 func showHistory(v *visit) (markup.Page, error) {
@@ -35,7 +35,7 @@ func showHistory(v *visit) (markup.Page, error) {
 	return markup.Fill("site_history.html", SiteHistory{l, site}), err
 }
 
-// revisionsOf reads revisions of a site, and with them the one before: what changed is told from that.
+// revisionsOf reads revisions of a site, and one more: each row shows the changes from the previous revision.
 func (v *visit) revisionsOf(id int64) func(context.Context, client.Range) (client.Page[revision], error) {
 	return func(ctx context.Context, part client.Range) (client.Page[revision], error) {
 		more := part
@@ -57,7 +57,7 @@ func (v *visit) revisionsOf(id int64) func(context.Context, client.Range) (clien
 	}
 }
 
-// manifestChanges says how the apps of a manifest differ from those before.
+// manifestChanges describes how the apps of a manifest differ from the previous ones.
 func manifestChanges(before, after []client.ManifestApp) []string {
 	var all []string
 	find := func(in []client.ManifestApp, id int64) int {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What scripts/icons makes is what the templates show.
+// The templates contain what scripts/icons makes.
 func TestIcons(t *testing.T) {
 	t.Parallel()
 	defined, shown := map[string]bool{}, map[string]bool{}
@@ -25,7 +25,7 @@ func TestIcons(t *testing.T) {
 	}
 }
 
-// templates are the texts of all files that patterns name, of which each must name some.
+// templates returns the texts of all files that match the patterns. Each pattern must match a file.
 func templates(t *testing.T, patterns ...string) map[string][]byte {
 	t.Helper()
 	texts := map[string][]byte{}

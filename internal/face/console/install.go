@@ -12,15 +12,15 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Install offers one of the ways to a new app.
+// Install offers one of the ways to add an app.
 type Install struct {
 	List[client.CatalogApp]
 	Way          string // catalog, git or own
 	Search       string // in the catalog
-	CatalogFault string // why there is none now; "" if there is
+	CatalogFault string // why the catalog is unavailable; "": it is available
 }
 
-// Repository is the address that was typed, as far as it may be shown.
+// Repository is the typed address, cut to what may be shown.
 func (p Install) Repository() string {
 	typed := p.typed()
 	if harmless(typed) {
@@ -29,13 +29,13 @@ func (p Install) Repository() string {
 	return withoutSecrets(typed)
 }
 
-// LeftOut reports whether the address that was typed is not shown as a whole.
+// LeftOut reports whether a part of the typed address is not shown.
 func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
 
 func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
 
-// way is the one that the form was sent for, or else that the query names. Who may install nothing sees
-// the catalog.
+// way returns the way that the form was sent for, else the one that the query names. A user who may not install sees the
+// catalog.
 func (v *visit) way() string {
 	if !offer(v.caller).ChangeApps {
 		return "catalog"
@@ -73,7 +73,7 @@ func showInstall(v *visit) (markup.Page, error) {
 	return markup.Fill("install.html", shown), err
 }
 
-// inCatalog reads the part of the catalog that has a text in its names and descriptions.
+// inCatalog reads the apps of the catalog with a text in their names or descriptions.
 func (v *visit) inCatalog(text string) func(context.Context, client.Range) (client.Page[client.CatalogApp], error) {
 	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
 		var apps []client.CatalogApp
@@ -107,18 +107,18 @@ func installFromGit(v *visit) (next, error) {
 func installFromCatalog(v *visit) (next, error) {
 	name := v.line("name")
 	then, err := v.create("%s is installed.", client.AppDraft{PluginType: client.PluginRepository, Name: name, URL: v.line("url")})
-	if refused, ok := errors.AsType[*client.Error](err); ok { // the list has a form for each
+	if refused, ok := errors.AsType[*client.Error](err); ok { // the list has a form for each app
 		refused.Errors = []client.Fault{{Detail: sentence("%s is not installed.", name) + " " + refused.Detail}}
 	}
 	return then, err
 }
 
-// starter are the files that an app of one's own begins with: it runs as it is.
+// starter has the files of a new app. It runs as it is.
 //
 //go:embed starter
 var starter embed.FS
 
-// createApp makes an app of one's own, and leads to its first file.
+// createApp makes a new app, and redirects to its first file.
 func createApp(v *visit) (next, error) {
 	draft := client.AppDraft{PluginType: client.PluginSource, Name: v.line("name"), Description: v.line("description"), Source: client.Files{}}
 	for _, name := range []string{"site.ts", "plugin.json"} {

@@ -16,7 +16,7 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// accepted is the status of an invite that is kept to be seen, and can no longer be taken back.
+// accepted is the status of an invite that is kept for the record, and can no longer be withdrawn.
 const accepted = string(invite.IsAccepted)
 
 // Invites lists the invites of an organization.
@@ -27,17 +27,17 @@ type Invites struct {
 	Link   LinkOfItem // that was asked for
 }
 
-// Withdraws reports whether whoever looks may withdraw any of the list.
+// Withdraws reports whether the viewer may withdraw any invite of the list.
 func (p Invites) Withdraws() bool { return slices.ContainsFunc(p.Items, p.Offer.Withdraw) }
 
-// InviteForm is what the page's filter has: as typed.
+// InviteForm is the page's filter, as typed.
 type InviteForm struct{ Status, Delivery, Search string }
 
 // Any reports whether the list is narrowed down.
 func (f InviteForm) Any() bool { return f != InviteForm{} }
 
-// LinkOfItem is the link of an invite. Whoever has it becomes the person invited, so no address
-// leads to it: it is shown in the list, once, after a click.
+// LinkOfItem is the link of an invite. Its owner becomes the invited person, so no address leads to it: the list shows it
+// once, after a click.
 type LinkOfItem struct {
 	ID string
 	client.InviteLink
@@ -58,7 +58,7 @@ func (v *visit) invites(link LinkOfItem) (markup.Page, error) {
 	return markup.Fill("invites.html", Invites{l, form, v.console.Mails, link}), err
 }
 
-// onEach does something to each of what the form's ids name, and returns what did not work.
+// onEach does something to each item that the form's ids name, and returns the failures.
 func (v *visit) onEach(do func(id string) error) (done int, failed []string, err error) {
 	ids := v.request.PostForm["id"]
 	if len(ids) == 0 {
@@ -91,7 +91,7 @@ func (v *visit) onEach(do func(id string) error) (done int, failed []string, err
 	return done, failed, nil
 }
 
-// onInvites does something to the invites that were chosen, and says of which, or how many.
+// onInvites does something to the chosen invites, and reports which, or how many.
 func (v *visit) onInvites(one func() string, several string, do func(id string) error) (next, error) {
 	done, failed, err := v.onEach(do)
 	if err != nil {

@@ -13,24 +13,24 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Inviting is the page on which people are invited, and then told what became of whom.
+// Inviting is the page on which people are invited. Then it shows the outcome for each.
 type Inviting struct {
 	Frame
 	Mails    bool // there is a mail server
-	Most     int  // how many one form may make
+	Most     int  // the most that one form may make
 	Preview  invite.Preview
 	Outcomes []Outcome // of the form that was sent
-	Left     []string  // addresses that were refused, to be mended
+	Left     []string  // addresses that were refused, to be corrected
 }
 
-// Outcome is what became of an address.
+// Outcome is the outcome for an address.
 type Outcome struct {
 	Address string
 	Invite  client.Invite
 	Fault   string // why it was not invited; "": it was
 }
 
-// Invited counts those that were invited.
+// Invited counts the invited addresses.
 func (p Inviting) Invited() int { return len(p.Outcomes) - len(p.Left) }
 
 func showInviting(v *visit) (markup.Page, error) {
@@ -43,13 +43,13 @@ func showInviting(v *visit) (markup.Page, error) {
 
 func (v *visit) inviting(outcomes []Outcome, left []string, preview invite.Preview) markup.Page {
 	f := v.frame("invites")
-	if preview.Subject != "" || len(left) > 0 { // what was typed stays
+	if preview.Subject != "" || len(left) > 0 { // the typed text stays
 		f.sent = v.request.PostForm
 	}
 	return markup.Fill("inviting.html", Inviting{f, v.console.Mails, invite.MaxBulk, preview, outcomes, left})
 }
 
-// drafts are the invites that the form asks for.
+// drafts returns the invites that the form asks for.
 func (v *visit) drafts() ([]client.InviteDraft, error) {
 	level, err := strconv.Atoi(v.line("level"))
 	if err != nil {
@@ -74,10 +74,10 @@ func (v *visit) drafts() ([]client.InviteDraft, error) {
 	return drafts, nil
 }
 
-// maxInviteDays is how long an invite may live.
+// maxInviteDays is the longest life of an invite.
 const maxInviteDays = 30
 
-// days reads a number of days; 0: none was typed.
+// days parses a number of days; 0: none was typed.
 func (v *visit) days(field string, most int) (int, error) {
 	text := v.line(field)
 	if text == "" {
@@ -90,9 +90,9 @@ func (v *visit) days(field string, most int) (int, error) {
 	return days, nil
 }
 
-// invitePeople invites each of the addresses that can be, and says what became of whom.
+// invitePeople invites each valid address, and shows the outcome for each.
 func invitePeople(v *visit) (next, error) {
-	if v.nobody() { // the form is from another tab, or from before
+	if v.nobody() { // the form is from another tab, or from an earlier page
 		return next{}, wrong("email", "Say first who you are: invites name you.")
 	}
 	drafts, err := v.drafts()
@@ -117,7 +117,7 @@ func invitePeople(v *visit) (next, error) {
 	return next{page: &page}, nil
 }
 
-// outcomesOf says what became of each draft; refused is why those were not made that were not.
+// outcomesOf returns the outcome of each draft; refused has the reasons why some were not made.
 func outcomesOf(drafts []client.InviteDraft, made []client.InviteOutcome) (all []Outcome, refused *client.Error) {
 	refused = &client.Error{Status: http.StatusBadRequest}
 	for i, became := range made {
@@ -125,7 +125,7 @@ func outcomesOf(drafts []client.InviteDraft, made []client.InviteOutcome) (all [
 		if became.Error != nil {
 			o.Fault = became.Error.Detail
 			for _, f := range ofForm(became.Error.Errors, drafts[i]) {
-				if !slices.Contains(refused.Errors, f) { // what all share is told once
+				if !slices.Contains(refused.Errors, f) { // a fault that all share is shown once
 					refused.Errors = append(refused.Errors, f)
 				}
 			}
@@ -140,7 +140,7 @@ func outcomesOf(drafts []client.InviteDraft, made []client.InviteOutcome) (all [
 	return all, refused
 }
 
-// ofForm makes faults in a draft those of the form, where addresses stand together.
+// ofForm turns faults of a draft into faults of the form, which has all addresses in one field.
 func ofForm(faults []client.Fault, draft client.InviteDraft) []client.Fault {
 	for i, f := range faults {
 		if f.Attr == "target_email" {
@@ -169,7 +169,7 @@ func previewMail(v *visit) (next, error) {
 	return next{page: &page}, nil
 }
 
-// asRefused is a fault of a form as the API would tell it.
+// asRefused returns a fault of a form as the API's error.
 func asRefused(err error) error {
 	if fault.IsOurs(err) {
 		return err

@@ -9,10 +9,10 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Keys lists the keys of whoever looks at them.
+// Keys lists the viewer's keys.
 type Keys struct {
 	List[client.Key]
-	Mine          int64                     // the one that they are signed in with; 0: none
+	Mine          int64                     // the key that they are signed in with; 0: none
 	Scopes        []string                  // to choose from for a new one
 	Organizations []client.OrganizationInfo // as well
 }
@@ -26,7 +26,7 @@ func showKeys(v *visit) (markup.Page, error) {
 	return markup.Fill("keys.html", Keys{l, v.caller.KeyID, v.caller.Scope.Choices(), organizations.Results}), err
 }
 
-// Opens is what a key opens, in words.
+// Opens describes what a key gives access to.
 func (p Keys) Opens(k client.Key) string {
 	for _, o := range p.Organizations {
 		if o.ID == k.OrganizationID {
@@ -36,7 +36,7 @@ func (p Keys) Opens(k client.Key) string {
 	return cmp.Or(k.OrganizationID, "all organizations")
 }
 
-// Revocable reports whether a key may be revoked with the one that they are signed in with.
+// Revocable reports whether the key that they are signed in with may revoke a key.
 func (p Keys) Revocable(k client.Key) bool {
 	scope, err := access.ParseScopes(k.Scopes)
 	key := access.Key{Scope: scope}
@@ -53,7 +53,7 @@ type Key struct {
 	BaseURL string
 }
 
-// maxKeyDays is the longest life of a key made here that ends at all.
+// maxKeyDays is the longest life of a key made here that expires at all.
 const maxKeyDays = 3650
 
 func makeKey(v *visit) (next, error) {
@@ -94,7 +94,7 @@ func revokeMemberKey(v *visit) (next, error) {
 	return v.revoked(id), err
 }
 
-// revoked says that a key works no longer. A session that began with it has ended too.
+// revoked reports that a key works no longer. A session that began with it has ended, too.
 func (v *visit) revoked(id int64) next {
 	if id == v.caller.KeyID {
 		return next{path: v.console.root(), flash: "The key is revoked, and you are signed out.", signOut: true}

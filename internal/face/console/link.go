@@ -13,15 +13,14 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// SentLink says that a link is on its way, if the address is a user's.
+// SentLink says that a link was mailed, if the address belongs to a user.
 type SentLink struct {
 	Frame
 	Email string
-	Back  string // the path of the page that somebody wanted to see
+	Back  string // the path of the page that they wanted to see
 }
 
-// SignInLink asks whether to sign in with a link: opening it alone, as programs do that look through
-// mails, uses nothing up.
+// SignInLink asks whether to sign in with a link: programs that scan mails only open the link, which does not use it up.
 type SignInLink struct {
 	Frame
 	Email string
@@ -35,7 +34,7 @@ type NoLink struct {
 	RequestID string // finds the reason in the log; may be ""
 }
 
-// mailLink has a link mailed to the address that was typed.
+// mailLink has a link mailed to the typed address.
 func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Limit(w, r); err != nil {
 		return err
@@ -56,8 +55,8 @@ func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// thenCookie has the browser that asks for a link keep where somebody wanted to go, for when the link is opened
-// there: the link itself leads nobody anywhere.
+// thenCookie stores the page that somebody wanted to see in the browser that asks for a link, for when that browser opens
+// it. The link itself carries no destination.
 func (c *Console) thenCookie(then string) *http.Cookie {
 	if len(then) > maxThen {
 		then = ""
@@ -65,7 +64,7 @@ func (c *Console) thenCookie(then string) *http.Cookie {
 	return c.shortCookie("then", base64.RawURLEncoding.EncodeToString([]byte(then)), signin.LinkTime)
 }
 
-// takeThen is where somebody wanted to go who asked for a link in this browser.
+// takeThen returns the page that somebody wanted to see when they asked for a link in this browser.
 func (c *Console) takeThen(w http.ResponseWriter, r *http.Request) string {
 	kept, err := r.Cookie(c.thenCookie("").Name)
 	if err != nil {
@@ -79,8 +78,7 @@ func (c *Console) takeThen(w http.ResponseWriter, r *http.Request) string {
 	return string(then)
 }
 
-// linkPage answers the page of a link with what do does; what is wrong with the link has a page of
-// its own, and is counted.
+// linkPage answers the page of a link with do. A link that does not work has a page of its own, and is counted.
 func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := c.Check(w, r)
@@ -148,11 +146,11 @@ func (c *Console) Keep(w http.ResponseWriter, session string) {
 	forget(w, c.guestCookie(""))
 }
 
-// enter gives the browser its session, and leads on to a page.
+// enter gives the browser its session, and redirects to a page.
 func (c *Console) enter(w http.ResponseWriter, r *http.Request, in signin.Entered, then string) error {
 	if in.Guest != "" {
 		http.SetCookie(w, c.guestCookie(in.Guest))
-		forget(w, c.cookie("")) // they are not who the browser was signed in as
+		forget(w, c.cookie("")) // the browser is no longer signed in as the user before
 		redirectTo(w, c.prefix+guestPath)
 		return nil
 	}

@@ -22,15 +22,15 @@ type List[T any] struct {
 	Previous, Next string
 }
 
-// list reads the part of a list that the query asks for. Of a filter that is refused, the page shows what was wrong
-// with it, and no items.
+// list reads the part of a list that the query asks for. If the filter is refused, the page shows what was wrong with it,
+// and no items.
 func list[T any](v *visit, section string, read func(context.Context, client.Range) (client.Page[T], error)) (List[T], error) {
 	part, err := v.part()
 	if err != nil {
 		return List[T]{}, err
 	}
 	page, err := read(v.ctx(), part)
-	if err == nil && len(page.Results) == 0 && page.Count > 0 { // the last part has been emptied
+	if err == nil && len(page.Results) == 0 && page.Count > 0 { // the last part is empty now
 		part.Offset = (page.Count - 1) / perPage * perPage
 		page, err = read(v.ctx(), part)
 	}
@@ -54,7 +54,7 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 	return l, nil
 }
 
-// ofApps reads a list under apps, whose pages have an app besides.
+// ofApps adapts a list below an app: its pages also carry the app.
 func ofApps[T any](read func(context.Context, client.Range) (client.AppPage[T], error)) func(context.Context, client.Range) (client.Page[T], error) {
 	return func(ctx context.Context, part client.Range) (client.Page[T], error) {
 		page, err := read(ctx, part)
@@ -73,7 +73,7 @@ func (v *visit) part() (client.Range, error) {
 	return part, nil
 }
 
-// at is the path of this page with its list starting at another item.
+// at returns the path of this page with its list starting at another item.
 func (v *visit) at(offset int) string {
 	u, query := *v.request.URL, v.request.URL.Query()
 	query.Set("offset", strconv.Itoa(offset))

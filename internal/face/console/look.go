@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// pictures are icons that a page can hold: the policy of pages allows no others, which would tell
-// somebody else who looks at them.
+// pictures matches the icons that a page can hold: the policy of pages allows no others, which would tell third parties
+// who looks at them.
 var pictures = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^data:image/(png|jpeg|gif|webp|svg\+xml)(;[\w=-]+)*,[\w.~!$&'()*+,;=:@/?%-]*$`)
 })
 
-// picture is an icon of an app that can be shown; "": there is none.
+// picture returns an icon of an app if a page can show it; "": there is none.
 func picture(icon string) template.URL {
 	if !pictures().MatchString(icon) {
 		return ""
@@ -33,10 +33,10 @@ func initials(name string) string {
 	return string(all)
 }
 
-// hues is how many colors there are for initials.
+// hues is the number of colors for initials.
 const hues = 6
 
-// hue is the color of an app's initials, by its name: the same wherever it is listed.
+// hue returns the color of an app's initials, derived from its name: it is the same in every list.
 func hue(name string) int {
 	sum := 0
 	for _, letter := range name {

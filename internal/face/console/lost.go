@@ -11,19 +11,19 @@ import (
 	"foyer/internal/domain/activity"
 )
 
-// frameError puts around an error what pages have, with what was written in a form that cannot be shown again.
+// frameError frames an error like other pages, and keeps what was typed in a form that cannot be shown again.
 func (v *visit) frameError(shown *ErrorPage, status int) {
-	if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
+	if v.refused != nil && status == http.StatusNotFound { // the page with the button is gone, too
 		shown.Detail = gone
 	}
-	v.refused = nil // it is said once
+	v.refused = nil // it is shown once
 	shown.Frame = v.frame("")
 	if status == http.StatusNotFound || status == http.StatusForbidden {
 		shown.Typed = v.written()
 	}
 }
 
-// leadOn says what a page that is not there was about, and where to go on from it.
+// leadOn says what a missing page was about, and where to continue.
 func (v *visit) leadOn(shown *ErrorPage, status int) {
 	if v.organization != nil {
 		shown.Back = Way{"Go to the overview", v.home}
@@ -58,10 +58,10 @@ func (v *visit) leadOn(shown *ErrorPage, status int) {
 	}
 }
 
-// writtenIn are the fields in which people write more than they have at hand to write again.
+// writtenIn are the fields with longer texts, which people may not have at hand to type again.
 var writtenIn = []string{"name", "description", "reason", "message", "origins", "paths", "addresses"}
 
-// written are the fields of the form that somebody has written in, by what it calls them.
+// written returns the fields of the form that somebody has typed in, by their labels.
 func (v *visit) written() (all []field) {
 	add := func(label, text string) {
 		if strings.TrimSpace(text) != "" {

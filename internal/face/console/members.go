@@ -18,12 +18,12 @@ type Members struct {
 	query  string // of the list
 }
 
-// PageOf is the path of a page about a member of the list, which leads back to it.
+// PageOf is the path of a page about a member of the list. The page links back to the list.
 func (p Members) PageOf(m client.Member, page string) string {
 	return p.Home + "/members/" + m.ID + "/" + page + p.query
 }
 
-// MemberForm is what the page's filter has: as typed.
+// MemberForm is the page's filter, as typed.
 type MemberForm struct{ Search, Role string }
 
 // Any reports whether the list is narrowed down.
@@ -46,7 +46,7 @@ func showMembers(v *visit) (markup.Page, error) {
 	return markup.Fill("members.html", Members{l, form, v.query()}), err
 }
 
-// query is that of the page, with its question mark.
+// query returns the query of the page, with its question mark.
 func (v *visit) query() string {
 	if query := v.request.URL.Query(); len(query) > 0 {
 		return "?" + query.Encode()
@@ -54,19 +54,19 @@ func (v *visit) query() string {
 	return ""
 }
 
-// members is the path of the list that somebody came from to a page about a member.
+// members returns the path of the list that somebody came from to a page about a member.
 func (v *visit) members() string { return v.home + "/members" + v.query() }
 
-// Membership is the page on which a member's role is changed, or they are removed.
+// Membership is the page on which a member's role is changed, or the member is removed.
 type Membership struct {
 	Frame
 	Member       client.Member
 	Organization client.OrganizationInfo
-	LastOwner    bool   // who must stay one
+	LastOwner    bool   // who must stay an owner
 	Back         string // the path of the list of members
 }
 
-// Oneself reports whether it is one's own membership.
+// Oneself reports whether it is the viewer's own membership.
 func (p Membership) Oneself() bool { return p.Offer.Is(p.Member.User) }
 
 // May reports whether the role may be changed, or the member removed.
@@ -74,7 +74,7 @@ func (p Membership) May() bool {
 	return p.Offer.SetLevels && p.Offer.Reaches(p.Member.Level)
 }
 
-// name is what somebody is called in a sentence.
+// name is a user's name in a sentence.
 func name(u client.User) string {
 	if u.FirstName != "" {
 		return u.FirstName
@@ -82,7 +82,7 @@ func name(u client.User) string {
 	return u.Email
 }
 
-// Name is what the member is called in a sentence.
+// Name is the member's name in a sentence.
 func (p Membership) Name() string { return name(p.Member.User) }
 
 // member reads the member that the path names.
@@ -110,7 +110,7 @@ func (v *visit) membership(template string) (markup.Page, error) {
 		}
 		p.LastOwner = owners.Count == 1
 	}
-	if !p.May() && !p.Oneself() { // neither is offered
+	if !p.May() && !p.Oneself() { // neither action is offered
 		err = org.MayChange(v.caller.Level, access.Level(member.Level))
 	}
 	return markup.Fill(template, p), err
@@ -125,7 +125,7 @@ func setLevel(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	if v.line(was("level")) != strconv.Itoa(int(member.Level)) { // what was meant to raise might lower
+	if v.line(was("level")) != strconv.Itoa(int(member.Level)) { // a change that was meant to raise the role might lower it
 		return next{}, wrong("level", "Somebody else has changed it: "+v.roleOf(member)+" Choose again.")
 	}
 	if member, err = v.organization.SetLevel(v.ctx(), member.ID, client.Level(level)); err != nil {
@@ -134,7 +134,7 @@ func setLevel(v *visit) (next, error) {
 	return next{path: v.members(), flash: v.roleOf(member)}, nil
 }
 
-// roleOf says which role a member has now.
+// roleOf describes a member's role now.
 func (v *visit) roleOf(m client.Member) string {
 	if offer(v.caller).Is(m.User) {
 		return sentence("You are now %s.", withArticle(m.Level))
@@ -142,7 +142,7 @@ func (v *visit) roleOf(m client.Member) string {
 	return sentence("%s is now %s.", name(m.User), withArticle(m.Level))
 }
 
-// withArticle is a role in a sentence.
+// withArticle returns a role with its article.
 func withArticle(l client.Level) string {
 	if l == client.LevelMember {
 		return "a member"

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/domain/site"
 )
 
-// Offer is what the pages offer somebody to do. It is what the API would let them.
+// Offer is what the pages offer a user: what the API would let them do.
 type Offer struct {
 	Caller                                 access.Caller
 	SeeApps, ChangeApps, ShareApps         bool
@@ -49,19 +49,19 @@ func offer(c access.Caller) Offer {
 	return o
 }
 
-// levels are those that may be given.
+// levels returns the levels that a user may give.
 func levels(may func(access.Level) error) []client.Level {
 	all := []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner}
 	return slices.DeleteFunc(all, func(l client.Level) bool { return may(access.Level(l)) != nil })
 }
 
-// LevelsFor are those that a member of a level may be given, with that one.
+// LevelsFor returns the levels that a member of a level may be given, including that one.
 func (o Offer) LevelsFor(present client.Level) []client.Level {
 	own := o.Caller.Level
 	return levels(func(l access.Level) error { return org.MayGive(o.Caller, own, access.Level(present), l) })
 }
 
-// sees reports whether a page is for somebody, by its path below that of their organization.
+// sees reports whether a user may see a page, by its path below that of their organization.
 func (o Offer) sees(page string) bool {
 	switch page {
 	case "/apps", "/apps/unused", "/sites", "/activity":
@@ -84,21 +84,21 @@ func (o Offer) sees(page string) bool {
 	return true
 }
 
-// Reaches reports whether somebody may change members of a level.
+// Reaches reports whether the caller may change members of a level.
 func (o Offer) Reaches(level client.Level) bool {
 	return org.MayChange(o.Caller.Level, access.Level(level)) == nil
 }
 
-// Is reports whether a user is who looks at the page.
+// Is reports whether a user is the viewer.
 func (o Offer) Is(u client.User) bool { return u.ID == o.Caller.UserID }
 
-// Leave reports whether their key lets somebody leave.
+// Leave reports whether the caller's key lets them leave.
 func (o Offer) Leave() bool { return o.Caller.Scope.Includes(access.MemberWrite) }
 
-// Withdraw reports whether somebody may take an invite back, or send it again.
+// Withdraw reports whether the caller may withdraw an invite, or send it again.
 func (o Offer) Withdraw(i client.Invite) bool { return i.Status != accepted && o.Forget(i) }
 
-// Forget reports whether somebody may delete an invite, which may have been accepted.
+// Forget reports whether the caller may delete an invite, which may have been accepted.
 func (o Offer) Forget(i client.Invite) bool {
 	return o.Caller.Scope.Includes(access.MemberWrite) && invite.MayDelete(o.Caller, i.CreatedBy.ID) == nil
 }

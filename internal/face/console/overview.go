@@ -10,7 +10,7 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Overview is the first page of an organization: what needs somebody, how it stands, and what was done last.
+// Overview is the first page of an organization: what needs attention, its numbers, and what was done last.
 type Overview struct {
 	Frame
 	Needs   []Need
@@ -20,13 +20,13 @@ type Overview struct {
 	All     string              // the path of their list
 }
 
-// Need is something that needs somebody.
+// Need is something that needs attention.
 type Need struct {
 	What, Path string
 	Bad        bool // something is wrong
 }
 
-// Number says how many of something there are, and leads there.
+// Number is a count of things, with a link to them.
 type Number struct {
 	Count int
 	What  string
@@ -40,8 +40,8 @@ type Step struct {
 }
 
 const (
-	lately  = 10  // how many of the last things done are shown
-	fewDone = 200 // as long as no more was done, an organization is new
+	lately  = 10  // how many of the latest entries are shown
+	fewDone = 200 // an organization with no more entries is new
 )
 
 func showOverview(v *visit) (markup.Page, error) {
@@ -72,7 +72,7 @@ func showOverview(v *visit) (markup.Page, error) {
 	return markup.Fill("overview.html", p), nil
 }
 
-// numbers are those of what somebody may see.
+// numbers returns the counts of what the viewer may see.
 func numbers(home string, there client.Overview) (all []Number) {
 	add := func(n int, one, path string) {
 		if n != 1 {
@@ -91,7 +91,7 @@ func numbers(home string, there client.Overview) (all []Number) {
 	return all
 }
 
-// needs are the things that need somebody, the most urgent first.
+// needs returns what needs attention, the most urgent first.
 func (f Frame) needs(there client.Overview) (all []Need) {
 	add := func(n int, one, many, path string, bad bool) {
 		switch {
@@ -120,7 +120,7 @@ func (f Frame) needs(there client.Overview) (all []Need) {
 	return all
 }
 
-// steps are the first things that somebody may do, until all are done.
+// steps returns the first things that a user may do, until all are done.
 func (f Frame) steps(done []client.AuditEntry, people int) []Step {
 	all := []Step{
 		{"Say who you are, since invites name you", f.Home + "/invites/new", f.Person.Email != org.NobodysEmail},
@@ -140,8 +140,8 @@ func (f Frame) steps(done []client.AuditEntry, people int) []Step {
 	return nil
 }
 
-// wasMade reports whether somebody has made something of a kind. The app, the site and the key of the
-// first start were made by no key, and in no session.
+// wasMade reports whether somebody has made something of a kind. The first start made its app, site and key without a key
+// or a session.
 func wasMade(done []client.AuditEntry, scope activity.Scope, verb activity.Verb) bool {
 	return slices.ContainsFunc(done, func(e client.AuditEntry) bool {
 		return e.Scope == string(scope) && e.Activity == string(verb) && (e.KeyID != nil || e.SessionID != nil)

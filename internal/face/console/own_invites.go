@@ -24,7 +24,7 @@ const (
 	guestPath      = "/console/guest"
 )
 
-// OwnInvites lists the invites to whoever looks at it, who is a guest before they are a user.
+// OwnInvites lists the invites to the viewer, who is a guest before they are a user.
 type OwnInvites struct {
 	List[OwnInvite]
 	Email string
@@ -32,7 +32,7 @@ type OwnInvites struct {
 	Then  string // the path of the page to go on to
 }
 
-// OwnInvite is an invite to whoever looks at the page.
+// OwnInvite is an invite to the viewer.
 type OwnInvite struct {
 	ID, OrganizationName, FirstName, Message string
 	Inviter                                  client.User
@@ -64,16 +64,17 @@ func declineOwnInvite(v *visit) (next, error) {
 	return next{flash: declined}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
 }
 
-// waiting reports whether there are invites that whoever signs in may answer at once.
+// waiting reports whether there are invites that a user who signs in may answer at once.
 func (c *Console) waiting(r *http.Request, caller access.Caller) bool {
 	if !mayAnswer(caller) {
 		return false
 	}
 	found, err := c.SignIn.Invites.Mine(r.Context(), caller, page.Page{Limit: 1})
-	return err == nil && found.Count > 0 // else they are found in the menu
+	return err == nil && found.Count > 0 // else they find them in the menu
 }
 
-// SignedIn returns who a browser is signed in as, and whether they may answer invites to their address.
+// SignedIn returns the user or guest that a browser is signed in as, and whether they may answer invites to their
+// address.
 func (c *Console) SignedIn(r *http.Request) (invitation.Visitor, bool) {
 	if session, err := c.sessionOf(r); err == nil {
 		if identity, err := c.Keys.IdentifySession(r.Context(), session); err == nil {
@@ -91,7 +92,7 @@ func mayAnswer(c access.Caller) bool {
 	return c.Scope.Includes(access.All) && access.MaySeeSelf(c) == nil
 }
 
-// guestCookie holds who somebody is who is no user yet.
+// guestCookie holds the identity of a guest.
 func (c *Console) guestCookie(sealed string) *http.Cookie {
 	return c.shortCookie("guest", sealed, signin.GuestTime)
 }
@@ -104,7 +105,7 @@ func (c *Console) guestOf(r *http.Request) string {
 	return cookie.Value
 }
 
-// asGuest does something for a guest. Whoever has become a user meanwhile goes on as one.
+// asGuest does something for a guest. A guest who has become a user meanwhile continues as that user.
 func (c *Console) asGuest(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return c.linkPage(func(w http.ResponseWriter, r *http.Request) error {
 		err := do(w, r)
@@ -128,7 +129,7 @@ func (c *Console) showGuest(w http.ResponseWriter, r *http.Request) error {
 	return c.guestPage(w, r, nil)
 }
 
-// guestPage lists the invites that a guest can answer, and says what was wrong with an answer.
+// guestPage lists the invites that a guest can answer, and shows what was wrong with an answer.
 func (c *Console) guestPage(w http.ResponseWriter, r *http.Request, refused error) error {
 	g, open, err := c.SignIn.GuestInvites(r.Context(), c.guestOf(r))
 	if err != nil {
@@ -151,7 +152,7 @@ func (c *Console) guestPage(w http.ResponseWriter, r *http.Request, refused erro
 	return nil
 }
 
-// answerGuest accepts or declines one of a guest's invites. What is wrong with that is shown beside them all.
+// answerGuest accepts or declines one of a guest's invites. It shows a refusal above their list.
 func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 	if err := c.readOwn(w, r, maxForm); err != nil {
 		return err
@@ -169,7 +170,7 @@ func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 	return c.guestPage(w, r, err)
 }
 
-// answer does what the form says once, however often it is sent.
+// answer does what the form asks for once, however often it is sent.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 	sealed, d := c.guestOf(r), c.draft(w, r)
 	in, err := c.entered.Do(r.Context(), sealed, r.PostForm.Get("form"), r.PostForm.Encode(), func(ctx context.Context) (signin.Entered, error) {
@@ -196,7 +197,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 	return c.enter(w, r, in, "")
 }
 
-// typedName is a name in a form; absent if it was not asked for.
+// typedName returns a name in a form; absent if the form did not ask for it.
 func typedName(form url.Values, field string) patch.Field[string] {
 	if !form.Has(field) {
 		return patch.Field[string]{}

@@ -16,7 +16,7 @@ type Place struct {
 	App    client.App
 	Sites  []client.Site // that it is not on
 	Placed int           // how many it is on
-	Find   string        // what they are called
+	Find   string        // a part of their names
 	More   bool          // there are others
 }
 
@@ -38,14 +38,15 @@ func showPlace(v *visit) (markup.Page, error) {
 	return markup.Fill("place.html", shown), err
 }
 
-// Nowhere is an app that could run and is on no site, and what to do about that.
+// Nowhere is an app that could run and is on no site, with what to do about it.
 type Nowhere struct {
 	Page, Sites string      // the paths of the app's page, and of the list of sites
 	Site        client.Site // the only one there is
 	Any         bool        // there are some
 }
 
-// nowhere finds out whether an app that could run is on no site. Without a place for it, nil.
+// nowhere finds out whether an app that could run is on no site. It returns nil if the app is on a site, cannot run, or
+// may not be placed.
 func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
 	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !offer(v.caller).PlaceApps {
 		return nil, nil
@@ -74,7 +75,7 @@ func placeHere(v *visit) (next, error) {
 	return then, asField(err, "app_id", "site")
 }
 
-// place puts an app on a site: off, if it needs values that have no default.
+// place puts an app on a site. The app is off if it needs values that have no default.
 func (v *visit) place(site, app int64) (next, error) {
 	draft := client.PlacementDraft{AppID: app}
 	placed, err := v.organization.PlaceApp(v.ctx(), site, draft)

@@ -21,22 +21,22 @@ type Placed struct {
 	Site     client.Site
 	Shared   bool             // it is the organization's, or still shared with it
 	Versions []client.Version // that can be chosen, the newest first
-	Of       int64            // the version whose values the form asks for; 0: the one the app is at
+	Of       int64            // the version whose values the form asks for; 0: the app's current one
 	Values   []setting
 	Try      string    // the path of the site's try page, for a frame
-	Preview  time.Time // until when Try is a preview of what was typed; zero: it is not
+	Preview  time.Time // until when Try is a preview of the typed values; zero: it is none
 	Link     string    // to a preview on a page of the site; "": none
 	schema   json.RawMessage
 	wrong    map[string]string // what is wrong with values, by their keys
 }
 
-// Wrong is what is wrong with a value; "": nothing that is known.
+// Wrong is what is wrong with a value; "": nothing is known.
 func (p Placed) Wrong(key string) string { return p.wrong[key] }
 
-// FaultID is the id of what is wrong with a field. It has no blanks, which a key may have.
+// FaultID is the id of a field's fault. It has no blanks, which a key may have.
 func (p Placed) FaultID(name string) string { return "fault-" + url.PathEscape(name) }
 
-// Marks are those of a field, whose fault stands below it.
+// Marks returns the attributes of a field. The fault of a value is below its field.
 func (p Placed) Marks(do, name string, notes ...string) template.HTMLAttr {
 	if key, ok := strings.CutPrefix(name, "config."); ok && p.wrong[key] != "" {
 		return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + template.HTMLEscapeString(p.FaultID(name)) + `"`) //nolint:gosec // it is escaped
@@ -44,7 +44,7 @@ func (p Placed) Marks(do, name string, notes ...string) template.HTMLAttr {
 	return p.Frame.Marks(do, name, notes...)
 }
 
-// blame finds what is wrong with values: of a form that was refused, or else of what is given.
+// blame finds out what is wrong with values: those of a form that was refused, else the stored ones.
 func (p *Placed) blame() {
 	p.wrong = map[string]string{}
 	if p.Held != nil && !p.Sent("save preview") {
@@ -61,7 +61,7 @@ func (p *Placed) blame() {
 	}
 }
 
-// known are the values that the form asks for, by their keys; "": the last heading.
+// known returns the values that the form asks for, by their keys; "": the last heading.
 func (p Placed) known() map[string]setting {
 	known := make(map[string]setting, len(p.Values))
 	for _, s := range p.Values {
@@ -70,7 +70,7 @@ func (p Placed) known() map[string]setting {
 	return known
 }
 
-// placed is the site that the path names, and the app on it.
+// placed returns the site that the path names, and the id of the app on it.
 func (v *visit) placed() (site client.Site, appID int64, err error) {
 	id, err := v.siteID()
 	if err != nil {
@@ -83,7 +83,7 @@ func (v *visit) placed() (site client.Site, appID int64, err error) {
 	return site, appID, err
 }
 
-// checkPath asks the API for what the path names: an app on a site, an app, or the organization alone, which visit has
+// checkPath asks the API for what the path names: an app on a site, an app, or only the organization, which visit has
 // found.
 func (v *visit) checkPath() error {
 	if v.request.PathValue("site") == "" {
@@ -108,7 +108,7 @@ func showPlacement(v *visit) (markup.Page, error) {
 	return markup.Fill("placement.html", shown), err
 }
 
-// placing reads what the path names, with the values of the version that it is to run.
+// placing reads what the path names, with the values of the version that it should run.
 func (v *visit) placing() (Placed, error) {
 	site, appID, err := v.placed()
 	if err != nil {
@@ -134,8 +134,8 @@ func (v *visit) placing() (Placed, error) {
 	return p, err
 }
 
-// unwanted are the keys of values that hold the app or have a form refused, or that the form takes away. The field of one may
-// be none that pages get: the app had it so before.
+// unwanted returns the keys of values that hold the app, that a form was refused for, or that the form removes. Such a field
+// may be one that pages do not get: the app had it differently before.
 func (v *visit) unwanted(p Placed) map[string]bool {
 	keys := map[string]bool{}
 	if p.Held != nil {
@@ -154,7 +154,7 @@ func (v *visit) unwanted(p Placed) map[string]bool {
 	return keys
 }
 
-// Current is the version that the app is at; 0: it has none.
+// Current is the app's current version; 0: it has none.
 func (p Placed) Current() int64 {
 	for _, v := range p.Versions {
 		if v.Current {
@@ -164,7 +164,7 @@ func (p Placed) Current() int64 {
 	return 0
 }
 
-// Lost is the version that it is pinned to, if that is none that can be chosen; "": it is.
+// Lost is the version that it is pinned to, if that cannot be chosen; "": it can.
 func (p Placed) Lost() string {
 	pinned := p.PinnedTo()
 	if slices.ContainsFunc(p.Versions, func(v client.Version) bool { return strconv.FormatInt(v.Version, 10) == pinned }) {
@@ -173,7 +173,7 @@ func (p Placed) Lost() string {
 	return pinned
 }
 
-// findPinned adds the version that it is pinned to, if it is there and not listed: the app was shared later.
+// findPinned adds the version that it is pinned to, if that exists and is not listed: the app was shared later.
 func (v *visit) findPinned(p *Placed) error {
 	if p.Lost() == "" {
 		return nil
@@ -188,9 +188,8 @@ func (v *visit) findPinned(p *Placed) error {
 	return err
 }
 
-// readSchema finds out which values the form asks for: those of the version that was chosen, or else
-// that it is pinned to; if there is none, those of the version that the app is at,
-// which are not those of the app if that version does not compile.
+// readSchema finds out which values the form asks for: those of the chosen version, else of the version that it is pinned
+// to, else of the app's current version. They differ from the app's own if that version does not compile.
 func (v *visit) readSchema(p *Placed) error {
 	wanted := []string{p.PinnedTo()}
 	if v.request.PostForm.Has("version") {
@@ -200,7 +199,7 @@ func (v *visit) readSchema(p *Placed) error {
 		if text == "" && p.Current() == 0 {
 			break
 		}
-		n, err := number(cmp.Or(text, strconv.FormatInt(p.Current(), 10))) // without a text, it follows the app
+		n, err := number(cmp.Or(text, strconv.FormatInt(p.Current(), 10))) // without a version, it follows the app
 		if err != nil {
 			continue
 		}
@@ -218,7 +217,7 @@ func (v *visit) readSchema(p *Placed) error {
 	return err
 }
 
-// previewPlacement shows the page with a preview of what was typed, which is not saved.
+// previewPlacement shows the page with a preview of the typed values, and does not save them.
 func previewPlacement(v *visit) (next, error) {
 	shown, err := v.placing()
 	if err != nil {
@@ -260,7 +259,7 @@ func (p Placed) PinnedTo() string {
 	return strconv.FormatInt(*p.Version, 10)
 }
 
-// placementPatch is what was edited of an app on a site.
+// placementPatch returns the edits of an app on a site.
 func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) {
 	var refused faults
 	patch := client.PlacementPatch{Enabled: v.editedBox("enabled"), Reason: v.line("reason")}
@@ -292,7 +291,7 @@ func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) 
 	return patch, refused.err()
 }
 
-// version is the one that the form chooses; 0: it follows the app.
+// version returns the version that the form chooses; 0: it follows the app.
 func (v *visit) version(refused *faults) int64 {
 	text := v.line("version")
 	n, err := number(text)
@@ -302,12 +301,12 @@ func (v *visit) version(refused *faults) int64 {
 	return n
 }
 
-// values are those that the form has.
+// values returns the values in the form.
 func (v *visit) values(of []setting, refused *faults) map[string]json.RawMessage {
 	config := map[string]json.RawMessage{}
 	for _, s := range of {
 		name := "config." + s.Key
-		if s.Key == "" || !v.request.PostForm.Has(name) { // the form was that of another version
+		if s.Key == "" || !v.request.PostForm.Has(name) { // the form was for another version
 			continue
 		}
 		config[s.Key] = s.read(v.typed(name), refused)
@@ -315,7 +314,7 @@ func (v *visit) values(of []setting, refused *faults) map[string]json.RawMessage
 	return config
 }
 
-// homeless are the values that were typed into fields that the form does not have any more, by their keys.
+// homeless returns the values that were typed into fields that the form no longer has, by their keys.
 func (v *visit) homeless(p Placed) (all []field) {
 	var stored map[string]json.RawMessage
 	_ = json.Unmarshal(p.Config, &stored) // without values there are none
@@ -330,8 +329,8 @@ func (v *visit) homeless(p Placed) (all []field) {
 	return all
 }
 
-// unsaved refuses values that would be lost: their fields are gone, or the version that was chosen together with them
-// does not have these. The page then has the version that they were typed for.
+// unsaved refuses to lose values: their fields are gone, or the version that was chosen with them lacks these fields. The
+// page then shows the version that they were typed for.
 func (v *visit) unsaved(p Placed) error {
 	lost := v.homeless(p)
 	if lost == nil {
@@ -368,7 +367,7 @@ func savePlacement(v *visit) (next, error) {
 	return next{flash: sentence("%s "+state(placed)+" on %s now.", called(placed.Name, placed.AppID), before.Site.Name)}, err
 }
 
-// state is how an app is on a site, in a sentence.
+// state describes the state of an app on a site, within a sentence.
 func state(p client.Placement) string {
 	switch {
 	case !p.Enabled:

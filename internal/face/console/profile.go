@@ -11,16 +11,16 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Profile is what somebody is called.
+// Profile shows a user's name and address.
 type Profile struct {
 	Frame
 	User   client.User
 	Mails  bool // there is a mail server to confirm another address with
-	Nobody bool // they have no address yet, and need confirm none
+	Nobody bool // they have no address yet, and need not confirm one
 }
 
-// EditSelf reports whether they may change that in this session.
-func (p Profile) EditSelf() bool { return p.Offer.EndSessions } // the same is asked for
+// EditSelf reports whether they may change their profile in this session.
+func (p Profile) EditSelf() bool { return p.Offer.EndSessions } // it needs the same permission
 
 func showProfile(v *visit) (markup.Page, error) {
 	user, err := v.client.Self(v.ctx())
@@ -52,22 +52,21 @@ func changeAddress(v *visit) (next, error) {
 	return next{flash: sentence("A mail with a link is on its way to %s: your address changes when the link is followed.", email)}, err
 }
 
-// Introduction asks the first owner who they are, before the first invite says it.
+// Introduction asks the first owner who they are, before the first invite names them.
 type Introduction struct {
 	Frame
 	User client.User
 }
 
-// nobody reports whether whoever looks at the page was made by the first start and has no address,
-// which they may give themselves in this session.
+// nobody reports whether the viewer was made by the first start, has no address, and may set one in this session.
 func (v *visit) nobody() bool {
 	return v.identity.Person.Email == org.NobodysEmail && offer(v.caller).ChangeSettings && access.MaySeeSelf(v.caller) == nil
 }
 
-// introduce tells the server who the first owner is, and what their organization is called. All of it is checked
-// before any is done: the address can be given but once in this way.
+// introduce tells the server who the first owner is, and the name of their organization. It checks everything before it
+// changes anything: the address can be set only once in this way.
 func introduce(v *visit) (next, error) {
-	if !v.nobody() { // the form is from another tab, or from before
+	if !v.nobody() { // the form is from another tab, or from an earlier page
 		return next{}, wrong("", sentence("Nothing is changed: you have said who you are, and your address is %s. You can change it in your profile.", v.identity.Person.Email))
 	}
 	email, first, last, called := v.line("email"), v.line("first_name"), v.line("last_name"), v.line("name")

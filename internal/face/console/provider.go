@@ -10,7 +10,7 @@ import (
 
 const (
 	providerPath = sessionPath + "/oidc"
-	// CallbackPath is where the identity provider sends people back to.
+	// CallbackPath is the path to which the identity provider redirects people.
 	CallbackPath = providerPath + "/callback"
 
 	// maxThen is the longest path that is kept while somebody is at the provider: a cookie
@@ -36,7 +36,7 @@ func (c *Console) toProvider(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fromProvider signs in whom the provider sends back.
+// fromProvider signs in the user that the provider redirects here.
 func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	back := signin.Return{State: query.Get("state"), Code: query.Get("code"), ErrorCode: query.Get("error")}
@@ -51,12 +51,12 @@ func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	return c.enter(w, r, in, then)
 }
 
-// flowCookie holds what a browser keeps while it is at the provider.
+// flowCookie holds what a browser keeps during the sign-in at the provider.
 func (c *Console) flowCookie(kept string) *http.Cookie {
 	return c.shortCookie("oidc", kept, signin.FlowTime)
 }
 
-// shortCookie holds something for a time shorter than a session.
+// shortCookie is a cookie with a shorter life than a session.
 func (c *Console) shortCookie(name, value string, lasts time.Duration) *http.Cookie {
 	cookie := c.cookie(value)
 	cookie.Name = strings.Replace(cookie.Name, "foyer", "foyer-"+name, 1)

@@ -25,18 +25,18 @@ type Search struct {
 	Groups []Group
 }
 
-// Group is what was found of one kind.
+// Group is the results of one kind.
 type Group struct {
 	Kind  string
 	Found []Found
-	Count int    // of all there are
+	Count int    // of all results
 	All   string // the path of their list; "": they have none
 }
 
 // Found leads to something by its name.
 type Found struct{ Name, Note, Path string }
 
-// foundOfEach is how much of each kind is shown.
+// foundOfEach is how many results of each kind are shown.
 const foundOfEach = 6
 
 func showSearch(v *visit) (markup.Page, error) {
@@ -47,7 +47,7 @@ func showSearch(v *visit) (markup.Page, error) {
 	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites, findKeys}
 	if key := line(found.Query); strings.HasPrefix(key, access.KeyPrefix) {
 		kinds = []func(*visit, string) (Group, error){findKeys}
-		found.Query = access.Prefix(key) // of one that is pasted, no more comes back
+		found.Query = access.Prefix(key) // only this much of a pasted key is shown again
 	}
 	found.add(found.pages(found.Query))
 	for _, find := range kinds {
@@ -60,7 +60,7 @@ func showSearch(v *visit) (markup.Page, error) {
 	return markup.Fill("search.html", found), nil
 }
 
-// searchable is what somebody typed as lists can be searched for it. What is invisible may be part of a name: Persian has
+// searchable cleans typed text for a search. It keeps invisible characters, which may be part of a name: Persian has
 // joiners within words.
 func searchable(text string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -79,7 +79,7 @@ func (s *Search) add(g Group) {
 	}
 }
 
-// find asks for one kind, if whoever looks may see it.
+// find searches one kind, if the viewer may see it.
 func find[T any](v *visit, kind string, may bool, all string, ask func(context.Context, client.Range) (client.Page[T], error), show func(T) Found) (Group, error) {
 	g := Group{Kind: kind, All: all}
 	if !may {
@@ -133,8 +133,8 @@ func findInvites(v *visit, q string) (Group, error) {
 	})
 }
 
-// findKeys finds those whose names have a text in them, or that begin so: among all that admins see, or one's own. The
-// API does not search them, and a page asks it four times at most.
+// findKeys finds keys by a part of their names, or by the start of the key: admins search all keys, others their own. The
+// API has no search for keys, and a page makes at most four requests to it.
 func findKeys(v *visit, q string) (Group, error) {
 	g, all, folded := Group{Kind: "Keys"}, page.Page{Limit: math.MaxInt32}, search.Fold(q)
 	add := func(key access.Key, note, path string) {
@@ -161,7 +161,7 @@ func findKeys(v *visit, q string) (Group, error) {
 	return g, err
 }
 
-// pages are those of the console, by what people call them.
+// pages finds pages of the console by their usual names.
 func (f Frame) pages(q string) Group {
 	home, root, in, offered, g := f.Home, f.Root, f.Around.In, f.Offer, Group{Kind: "Pages"}
 	q = search.Fold(q)

@@ -15,15 +15,15 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// SignIn asks who somebody is, in the ways that there are.
+// SignIn asks a person to sign in, in the ways that the server offers.
 type SignIn struct {
 	Frame
 	ByKey    bool
 	ByMail   bool
 	Provider string // the name of the identity provider; "": none
 	Detail   string // why, if something was wrong
-	Then     string // where to go on
-	Sent     string // the form sent there without being signed in, encoded; may be ""
+	Then     string // the page to go to
+	Sent     string // the form that was sent without being signed in, encoded; may be ""
 	Lost     bool   // there was one, too large to be kept
 	Email    string // that was typed
 	Wrong    string // the field that was wrong; may be ""
@@ -34,7 +34,7 @@ const (
 	endPath     = sessionPath + "/end"
 	mailPath    = sessionPath + "/mail"
 
-	// maxSessionForm is for a form sent without being signed in, encoded again.
+	// maxSessionForm leaves room for a form that was sent without being signed in, encoded again.
 	maxSessionForm = 4 * maxForm
 )
 
@@ -43,7 +43,7 @@ func signingIn(r *http.Request) bool {
 	return to == sessionPath || to == mailPath
 }
 
-// signIn is the page shown instead of what a request asked for.
+// signIn returns the page that is shown instead of the requested one.
 func (c *Console) signIn(r *http.Request, t ErrorPage, err error) SignIn {
 	s := SignIn{Frame: t.Frame, ByKey: c.ByKey, ByMail: c.ByMail, Provider: c.Provider, Detail: t.Detail}
 	if signingIn(r) {
@@ -58,7 +58,7 @@ func (c *Console) signIn(r *http.Request, t ErrorPage, err error) SignIn {
 	return s
 }
 
-// kept is what a page may hold of a form: all except possible credentials.
+// kept returns the part of a form that a page may hold: all except possible credentials.
 func kept(form url.Values) url.Values {
 	keep := maps.Clone(form)
 	delete(keep, "key")
@@ -66,7 +66,7 @@ func kept(form url.Values) url.Values {
 		delete(keep, "url")
 	}
 	if keep.Get("receiver") != keep.Get(was("receiver")) {
-		keep.Set("receiver", "") // which is refused, so that it is typed again
+		keep.Set("receiver", "") // it is refused, so that it must be typed again
 		keep.Set(was("receiver"), "not kept")
 	} else {
 		delete(keep, "receiver")
@@ -81,11 +81,10 @@ func harmless(address string) bool {
 	return err == nil && !strings.ContainsAny(address, "@?#") || overSSH.MatchString(address)
 }
 
-// overSSH is the address of a repository as git hosts show it for ssh. Its user is everybody's.
+// overSSH matches the address of a repository as git hosts show it for ssh. All users share its user name.
 var overSSH = regexp.MustCompile(`^(?:ssh://)?git@([\w.-]+)(?::\d+)?[:/]([^@?#]+)$`)
 
-// withoutSecrets is the address of a repository without what may be secret in it; "" if that
-// cannot be told.
+// withoutSecrets removes what may be secret from the address of a repository; "": it cannot tell.
 func withoutSecrets(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -99,17 +98,17 @@ func withoutSecrets(address string) string {
 	return u.String()
 }
 
-// Again lets somebody resend a form that came after their session had ended.
+// Again lets a user resend a form that arrived after their session had ended.
 type Again struct {
 	Frame
 	Path   string
 	Fields []field
 }
 
-// field is one of a form that is to be sent again.
+// field is a field of a form that is to be sent again.
 type field struct{ Name, Value string }
 
-// fieldsOf are those of a form that a page may hold.
+// fieldsOf returns the fields of a form that a page may hold.
 func fieldsOf(form url.Values) []field {
 	form = kept(form)
 	var all []field
@@ -121,7 +120,7 @@ func fieldsOf(form url.Values) []field {
 	return all
 }
 
-// signInByKey signs in with a key. Anybody may send it: what is wrong is counted.
+// signInByKey signs in with a key. Anybody may send one: wrong ones are counted.
 func (c *Console) signInByKey(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Check(w, r); err != nil {
 		return err
@@ -161,7 +160,7 @@ func (c *Console) readOwn(w http.ResponseWriter, r *http.Request, limit int64) e
 	return read(w, r, limit)
 }
 
-// draft is a session of the browser that makes a request.
+// draft returns the session of the browser that makes a request.
 func (c *Console) draft(w http.ResponseWriter, r *http.Request) access.SessionDraft {
 	return access.SessionDraft{Address: c.Address(r), UserAgent: r.UserAgent(), RequestID: c.RequestID(w)}
 }
@@ -174,8 +173,8 @@ func (c *Console) mayKeep(r *http.Request) error {
 	return nil
 }
 
-// cannotKeep reports whether a browser would not keep a cookie that is meant for https: it came
-// without, and not from this machine.
+// cannotKeep reports whether a browser would not keep a cookie for https: its request came by http, and not from this
+// machine.
 func cannotKeep(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	if err != nil || origin.Scheme != "http" || origin.Hostname() == "localhost" {
@@ -185,7 +184,7 @@ func cannotKeep(r *http.Request) bool {
 	return err != nil || !ip.IsLoopback()
 }
 
-// signOut ends the session of a browser, and what it has as a guest. A session that is over, or never was one, needs no end.
+// signOut ends the session of a browser, and its state as a guest. A session that has ended, or never existed, needs no end.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	if err := c.FromHere(r); err != nil {
 		return err
@@ -229,8 +228,8 @@ func forget(w http.ResponseWriter, gone *http.Cookie) {
 	http.SetCookie(w, gone)
 }
 
-// landing is the path of the page to begin with: that of invites to be answered, then the one that was
-// asked for, or an organization's.
+// landing returns the path of the first page: that of invites to be answered, else the requested one, else an
+// organization's.
 func (c *Console) landing(r *http.Request, identity *access.Identity, then string) string {
 	to := c.root()
 	if caller, err := c.Keys.Enter(r.Context(), identity, access.Current); err == nil {
@@ -244,8 +243,8 @@ func (c *Console) landing(r *http.Request, identity *access.Identity, then strin
 	return to
 }
 
-// within is address if it leads to a page below the first one, else otherwise. Browsers follow a "..", also one
-// that is written in %2e.
+// within returns address if it leads to a page below the first one, else otherwise. Browsers follow "..", and "%2e%2e"
+// too.
 func (c *Console) within(address, otherwise string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") || path.Clean(u.Path) != u.Path {
@@ -254,7 +253,7 @@ func (c *Console) within(address, otherwise string) string {
 	return c.prefix + u.RequestURI()
 }
 
-// cookie holds a session. No script can read it, and no form of another site sends it along.
+// cookie holds a session. Scripts cannot read it, and browsers do not send it with a form of another site.
 func (c *Console) cookie(session string) *http.Cookie {
 	name := "foyer"
 	if c.secure {
@@ -266,7 +265,7 @@ func (c *Console) cookie(session string) *http.Cookie {
 	}
 }
 
-// sessionOf is the session that the browser is signed in with.
+// sessionOf returns the session that the browser is signed in with.
 func (c *Console) sessionOf(r *http.Request) (string, error) {
 	cookie, err := r.Cookie(c.cookie("").Name)
 	if err != nil {

@@ -11,28 +11,28 @@ import (
 	"foyer/internal/domain/site"
 )
 
-// setting is a field of a config_schema that pages get, or with no key a heading.
+// setting is a field of a config_schema that pages get, or, without a key, a heading.
 type setting struct {
 	plugin.SchemaField
 	Given string // as the form has it; "": the default
 	given json.RawMessage
 }
 
-// Title is what the form calls the field.
+// Title is the label of the field.
 func (s setting) Title() string { return cmp.Or(line(s.Name()), s.Key) }
 
-// Otherwise is the default, as it is shown.
+// Otherwise is the default, for display.
 func (s setting) Otherwise() string { return asTyped(json.RawMessage(s.Default)) }
 
-// Shown is what was given, as it is read; "": the default.
+// Shown is the given value, for display; "": the default.
 func (s setting) Shown() string { return asTyped(s.given) }
 
-// Lines reports whether a text may have several.
+// Lines reports whether a text may have several lines.
 func (s setting) Lines() bool {
 	return s.Type == "textarea" || strings.Contains(s.Given+s.Otherwise(), "\n")
 }
 
-// Options are what can be chosen, as the form sends it and as it is shown.
+// Options returns the choices, as the form sends them and as they are shown.
 func (s setting) Options() []option {
 	all := make([]option, len(s.Choices))
 	for i, choice := range s.Choices {
@@ -41,7 +41,7 @@ func (s setting) Options() []option {
 	return all
 }
 
-// Lost is what the form has, as it is shown, if that is no option: the field had others before; "": it is one.
+// Lost is the form's value, for display, if it is no option: the field had others before; "": it is an option.
 func (s setting) Lost(given string) string {
 	options := s.Choices
 	if s.Type == "boolean" {
@@ -55,7 +55,7 @@ func (s setting) Lost(given string) string {
 
 type option struct{ Value, Text string }
 
-// asTyped is a JSON value as a form has it: a text without its quotes.
+// asTyped returns a JSON value as a form has it: a string without its quotes.
 func asTyped(value json.RawMessage) string {
 	var text string
 	if len(value) == 0 || json.Unmarshal(value, &text) == nil {
@@ -64,8 +64,8 @@ func asTyped(value json.RawMessage) string {
 	return string(value)
 }
 
-// settings are the fields of a schema whose values a page gets, and of the others those that have one which is to be
-// taken away.
+// settings returns the fields of a schema whose values a page gets, and those others whose values are unwanted and to be
+// removed.
 func settings(schema, config json.RawMessage, unwanted map[string]bool) []setting {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given) // without values there are none
@@ -94,8 +94,8 @@ func settings(schema, config json.RawMessage, unwanted map[string]bool) []settin
 	return all
 }
 
-// read is what the form says of a field: null for its default. What was not edited stays as it was
-// given, which may be more than a form can say.
+// read returns the form's value of a field: null for its default. A value that was not edited stays as it was, which may
+// be more than a form can express.
 func (s setting) read(typed string, refused *faults) json.RawMessage {
 	switch {
 	case s.given != nil && typed == lineEnds.Replace(s.Given):

@@ -12,13 +12,13 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Settings shows what an organization is set to, and lets owners change it.
+// Settings shows the settings of an organization, and lets owners change them.
 type Settings struct {
 	Frame
 	client.OrganizationInfo
 }
 
-// Uses says what the organization may do with apps.
+// Uses describes what the organization may do with apps.
 func (p Settings) Uses() string {
 	switch access.AppAccess(p.AccessLevel) {
 	case access.RootApps:
@@ -35,12 +35,12 @@ func (p Settings) Uses() string {
 // Installs reports whether anybody in the organization may change apps.
 func (p Settings) Installs() bool { return access.AppAccess(p.AccessLevel) >= access.InstallApps }
 
-// Domains are those whose addresses may join, as they are typed.
+// Domains returns the domains whose addresses may join, as they are typed.
 func (p Settings) Domains() string { return strings.Join(p.AllowedDomains, ", ") }
 
 const daySeconds = int64(oneDay / time.Second)
 
-// InviteDays is how long invites live, in days; "": as long as the server says.
+// InviteDays is how long invites live, in days; "": the server's default.
 func (p Settings) InviteDays() string {
 	if p.InviteTTL == nil {
 		return ""
@@ -48,12 +48,12 @@ func (p Settings) InviteDays() string {
 	return inDays(*p.InviteTTL)
 }
 
-// inDays is a time in days, with four decimals at most.
+// inDays returns a duration in days, with four decimals at most.
 func inDays(seconds int64) string {
 	return strconv.FormatFloat(float64(seconds*1e4/daySeconds)/1e4, 'f', -1, 64)
 }
 
-// ofDays are the seconds of days as they are typed: 0 if nothing is, and -1, which the API refuses, if it is no time.
+// ofDays parses days into seconds: 0 for no text, and -1, which the API refuses, for a text that is no duration.
 func ofDays(text string) int64 {
 	if text == "" {
 		return 0
@@ -94,7 +94,7 @@ func changeSettings(v *visit) (next, error) {
 	return next{flash: sentence("The settings of %s are changed:", after.Name) + " " + strings.Join(what, ", ") + "."}, err
 }
 
-// changedSettings are those that a change has changed.
+// changedSettings names the settings that a change has changed.
 func changedSettings(before, after client.OrganizationInfo) (all []string) {
 	add := func(same bool, what string) {
 		if !same {

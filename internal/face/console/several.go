@@ -16,7 +16,7 @@ import (
 // askedAtOnce is how many hosts are asked at the same time.
 const askedAtOnce = 8
 
-// forEach does something with each of n apps, with some at the same time.
+// forEach does something for each of n apps, several at the same time.
 func forEach(n int, do func(i int)) {
 	var asking sync.WaitGroup
 	turns := make(chan struct{}, askedAtOnce)
@@ -30,7 +30,7 @@ func forEach(n int, do func(i int)) {
 	asking.Wait()
 }
 
-// checkApps asks for newer versions of the apps that the page shows.
+// checkApps checks the apps on the page for newer versions.
 func checkApps(v *visit) (next, error) {
 	var ids []int64
 	for _, text := range v.request.PostForm["app"] {
@@ -61,7 +61,7 @@ func checkApps(v *visit) (next, error) {
 	return next{flash: flash}, nil
 }
 
-// Upgrades shows what upgrades of several apps would change, or what became of them.
+// Upgrades shows what upgrades of several apps would change, or their outcomes.
 type Upgrades struct {
 	Frame
 	Rows []upgradeRow
@@ -71,7 +71,7 @@ type Upgrades struct {
 
 // upgradeRow is one of several upgrades.
 type upgradeRow struct {
-	App    client.App // as it was before
+	App    client.App // before the upgrade
 	ETag   string     // as it was reviewed; "": it was not
 	Tag    string     // that it goes to
 	To     client.UpgradeReview
@@ -79,12 +79,12 @@ type upgradeRow struct {
 	Fault  string // why it cannot be upgraded; "" if it can, or was
 }
 
-// Waits reports whether sites may keep the version before of one of them.
+// Waits reports whether sites may stay at the previous version of one of them.
 func (p Upgrades) Waits() bool {
 	return slices.ContainsFunc(p.Rows, func(r upgradeRow) bool { return mayWait(r.Fields) })
 }
 
-// Refused is how many of them cannot be upgraded, or were not.
+// Refused counts those that cannot be upgraded, or were not.
 func (p Upgrades) Refused() (n int) {
 	for _, row := range p.Rows {
 		if row.Fault != "" {
@@ -94,10 +94,11 @@ func (p Upgrades) Refused() (n int) {
 	return n
 }
 
-// Others is how many can be, or were.
+// Others counts those that can be, or were.
 func (p Upgrades) Others() int { return len(p.Rows) - p.Refused() }
 
-// chosenUpgrades are those that the form names, each to the newest tag that was shown and, once reviewed, with its ETag and the commit.
+// chosenUpgrades returns the upgrades that the form names, each to the newest tag that was shown and, once reviewed, with its ETag and
+// commit.
 func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 	chosen := v.request.PostForm["id"]
 	if len(chosen) == 0 {
@@ -142,7 +143,7 @@ func reviewUpgrades(v *visit) (next, error) {
 	return next{page: &page}, errors.Join(failed...)
 }
 
-// upgradeApps upgrades the chosen apps, and says what became of each.
+// upgradeApps upgrades the chosen apps, and shows the outcome for each.
 func upgradeApps(v *visit) (next, error) {
 	rows, err := v.chosenUpgrades()
 	if err != nil {
@@ -163,7 +164,7 @@ func upgradeApps(v *visit) (next, error) {
 	return next{page: &page}, nil
 }
 
-// refusalOf is why the API did not do one of several things; an error if it would do none of them.
+// refusalOf returns why the API refused one of several changes; an error if it would refuse them all.
 func refusalOf(err error) (string, error) {
 	refused, ok := errors.AsType[*client.Error](err)
 	switch {

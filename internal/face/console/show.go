@@ -45,7 +45,7 @@ var templates = markup.New(files, template.FuncMap{
 	"hue":      hue,
 	"agent":    agent,
 	"code":     code,
-	"unbroken": strings.NewReplacer("\r", "", "\n", "").Replace, // as browsers send what a field of one line is filled with
+	"unbroken": strings.NewReplacer("\r", "", "\n", "").Replace, // as browsers send the value of a one-line field
 	"upstream": upstream,
 	"another":  another,
 	"failing":  failing,
@@ -55,7 +55,7 @@ var templates = markup.New(files, template.FuncMap{
 	"level":    func(l client.Level) string { return access.Level(l).String() },
 })
 
-// labels are what fields of forms are called.
+// labels are the labels of the fields of forms.
 var labels = map[string]string{
 	"name": "Name", "description": "Description", "url": "Repository", "tag": "Tag",
 	"reason": "Reason", "receiver": "Address", "events": "Events",
@@ -67,7 +67,7 @@ var labels = map[string]string{
 	"scopes": "Scopes", "organization_id": "Organization", "days": "Days until it expires",
 }
 
-// hour is when something was last used, which is kept to the hour: not before it began.
+// hour returns when something was last used, but not a time before it began: the time of use is kept to the hour.
 func hour(used *time.Time, began time.Time) time.Time {
 	if used.Before(began) {
 		return began
@@ -77,25 +77,25 @@ func hour(used *time.Time, began time.Time) time.Time {
 
 const oneDay = 24 * time.Hour
 
-// moment is a time within a sentence.
+// moment formats a time within a sentence.
 func moment(t time.Time) string { return t.UTC().Format(markup.TimeLayout) }
 
-// maxLine is how much of a name is shown, in characters.
+// maxLine is the longest part of a name that is shown, in characters.
 const maxLine = 100
 
-// line is a name, or the like, as it is shown.
+// line returns a name or similar text for display.
 func line(s string) string { return plaintext.VisibleLine(s, maxLine) }
 
-// called is an app's name, or its id if that shows nothing: a placement has no name of an app that is gone or no longer
-// shared.
+// called returns an app's name, or its id if the name shows nothing: a placement has no name for an app that is deleted
+// or no longer shared.
 func called(name string, id int64) string {
 	return cmp.Or(line(name), "App "+strconv.FormatInt(id, 10))
 }
 
-// maxBrief is how much of a description a list shows, in characters.
+// maxBrief is the longest part of a description that a list shows, in characters.
 const maxBrief = 160
 
-// brief is a description in a list: a long one ends after a word.
+// brief returns a description for a list: a long one ends after a word.
 func brief(s string) string {
 	text := plaintext.VisibleLine(s, maxBrief)
 	cut, long := strings.CutSuffix(text, "…")
@@ -105,14 +105,14 @@ func brief(s string) string {
 	return text
 }
 
-// indent is JSON with one line per value.
+// indent formats JSON with one line per value.
 func indent(text json.RawMessage) (string, error) {
 	var b bytes.Buffer
 	err := json.Indent(&b, text, "", "  ")
 	return code(b.String()), err
 }
 
-// code is program text. Characters that would hide or reorder it are shown by number.
+// code shows program text. Characters that would hide or reorder it are shown by number.
 func code(text string) string {
 	var b strings.Builder
 	for _, r := range text {

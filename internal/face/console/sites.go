@@ -42,11 +42,11 @@ func createSite(v *visit) (next, error) {
 type Site struct {
 	List[client.Placement]
 	client.Site
-	Failing map[int64]bool // apps of which its pages reported errors within 24 hours, by their ids
+	Failing map[int64]bool // apps for which its pages reported errors within 24 hours, by their ids
 	Apps    []client.App   // that may be put on it
-	Find    string         // what they are called
+	Find    string         // a part of their names
 	More    bool           // there are others
-	Server  string         // where the page's policy must let it ask: scheme and host
+	Server  string         // the scheme and host that the page's policy must allow
 	Try     string         // the address of its try page
 }
 
@@ -92,7 +92,7 @@ func showSite(v *visit) (markup.Page, error) {
 	return markup.Fill("site.html", shown), err
 }
 
-// failingOn are the apps of which the pages of a site reported errors within 24 hours, by their ids.
+// failingOn returns the apps for which the pages of a site reported errors within 24 hours, by their ids.
 func (v *visit) failingOn(site int64) (map[int64]bool, error) {
 	found, err := v.organization.ListHealth(v.ctx(), site, time.Time{}, client.Range{Limit: page.MaxLimit})
 	are := map[int64]bool{}
@@ -102,7 +102,7 @@ func (v *visit) failingOn(site int64) (map[int64]bool, error) {
 	return are, err
 }
 
-// findApps finds apps that may be put on the site, beside those that are.
+// findApps finds apps that may be put on the site, in addition to those on it.
 func (p *Site) findApps(v *visit, placed []client.Placement) error {
 	found, err := v.organization.ListApps(v.ctx(), client.AppFilter{Search: p.Find}, beside(len(placed)))
 	p.Apps, p.More = others(found, func(app client.App) bool {
@@ -111,22 +111,22 @@ func (p *Site) findApps(v *visit, placed []client.Placement) error {
 	return err
 }
 
-// beside is how much of a list holds all that are offered, beside so many that are not.
+// beside returns the range of a list that contains a page of offered items besides n others.
 func beside(n int) client.Range { return client.Range{Limit: min(perPage+n, page.MaxLimit)} }
 
-// others are those of a list to be offered, without some, and whether there are more.
+// others returns the items of a list to offer, without some, and whether there are more.
 func others[T any](found client.Page[T], without func(T) bool) (all []T, more bool) {
 	more = found.Count > len(found.Results)
 	all = slices.DeleteFunc(found.Results, without)
 	return all[:min(len(all), perPage)], more || len(all) > perPage
 }
 
-// tryPath is the path of the try page of the site with a token, as browsers see it, with its key.
+// tryPath returns the path of the try page of the site with a token, as browsers see it, with its key.
 func (v *visit) tryPath(token string) string {
 	return v.console.prefix + "/sites/" + token + "/try?t=" + url.QueryEscape(v.console.TryKey(token))
 }
 
-// onSite does something to the site that the path names, and says what.
+// onSite does something to the site that the path names, and reports what.
 func (v *visit) onSite(do func(id int64) (flash string, err error)) (next, error) {
 	return doOn(v.siteID, do)
 }
@@ -178,7 +178,7 @@ func placeApp(v *visit) (next, error) {
 	return then, asField(err, "app_id", "app")
 }
 
-// moveApp has an app change places with its neighbour.
+// moveApp swaps an app with its neighbour.
 func moveApp(v *visit) (next, error) {
 	by, text := -1, v.line("up")
 	if text == "" {
@@ -203,9 +203,9 @@ func moveApp(v *visit) (next, error) {
 	})
 }
 
-// swap has two neighbours in the list of all apps on a site change places: each gets the other's position. Where positions
-// are the same, so that this is not enough, apps move further back, the last one first: whatever interrupts it, pages
-// have the old order or the new one.
+// swap swaps two neighbours in the list of all apps on a site: each gets the other's position. If positions are equal,
+// that is not enough: it also moves apps further back, the last one first. If it is interrupted, pages have either the old
+// order or the new one.
 func (v *visit) swap(siteID int64, all []client.Placement, from, to int) error {
 	positions := make([]int64, len(all))
 	for i, p := range all {

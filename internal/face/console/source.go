@@ -25,19 +25,19 @@ type Source struct {
 	Tree     []branch
 	files    []client.SourceFile
 	Open     []openFile
-	Reviewed bool        // what a save would change is shown
+	Reviewed bool        // the page shows what a save would change
 	Changes  differences // that it would make
 	Broken   []client.SourceFile
 	Message  string   // of the version, as it is typed
 	Nowhere  *Nowhere // the app is on no site, and could be
 }
 
-// openFile is a file that is edited; with an empty name it is to be added.
+// openFile is a file that is edited; one with an empty name is to be added.
 type openFile struct {
 	client.SourceFile
 	Number int // on the page, from 1
 	Typed  string
-	Text   string // as it is typed; as it is stored if it was not
+	Text   string // as it is typed, else as it is stored
 	Stored string
 	Delete bool
 }
@@ -45,10 +45,10 @@ type openFile struct {
 // ID is the id of its text area.
 func (f openFile) ID() string { return numbered("text", f.Number) }
 
-// NameID is the id of the field for the name of one that is to be added.
+// NameID is the id of the field for the name of a new file.
 func (f openFile) NameID() string { return numbered("filename", f.Number) }
 
-// numbered is the id of a field that a form has several times, from 1.
+// numbered returns the id of a field that a form has several times, from 1.
 func numbered(name string, number int) string {
 	if number == 1 {
 		return name
@@ -61,10 +61,10 @@ func (f openFile) IsText() bool {
 	return utf8.ValidString(f.Text) && !strings.Contains(f.Text, "\x00")
 }
 
-// Editor is the path of the script that makes editors of the text areas.
+// Editor is the path of the script that turns the text areas into editors.
 func (s Source) Editor() string { return s.Prefix + editor.Script.Path }
 
-// Others are the files that are not open.
+// Others returns the files that are not open.
 func (s Source) Others() []string {
 	var all []string
 	for _, file := range s.files {
@@ -98,7 +98,7 @@ func showSource(v *visit) (markup.Page, error) {
 	return markup.Fill("source.html", page), err
 }
 
-// chosenFiles are those that the query names; without one, a file to be added.
+// chosenFiles returns the files that the query names; without a name, a new file.
 func (v *visit) chosenFiles(app client.AppSource) ([]openFile, error) {
 	names := v.request.URL.Query()["file"]
 	if len(names) == 0 {
@@ -118,7 +118,7 @@ func (v *visit) chosenFiles(app client.AppSource) ([]openFile, error) {
 	return all, nil
 }
 
-// sentFiles are those of the form: as they are stored now, with what was typed.
+// sentFiles returns the files of the form: as they are stored now, with the typed texts.
 func (v *visit) sentFiles(app client.AppSource) []openFile {
 	var all []openFile
 	for _, sent := range v.edits() {
@@ -127,7 +127,7 @@ func (v *visit) sentFiles(app client.AppSource) []openFile {
 			continue // it was deleted meanwhile
 		}
 		file := openFile{SourceFile: fileOf(app, sent.name), Number: sent.number, Typed: sent.name, Text: app.Source[sent.name], Delete: sent.remove}
-		if sent.hash == "" { // it is to be added, whatever there is
+		if sent.hash == "" { // it is to be added, whatever is stored
 			file.SourceFile, file.Text = client.SourceFile{}, ""
 		}
 		file.Stored = file.Text
@@ -142,24 +142,24 @@ func (v *visit) sentFiles(app client.AppSource) []openFile {
 	return all
 }
 
-// edit is what a form has of a file.
+// edit is the form's part about one file.
 type edit struct {
 	number int // on the page, from 1
 	name   string
 	hash   string // of the content that was shown; "": it is to be added
 	text   string
 	typed  bool // a text was sent
-	noText bool // it is a picture or the like
+	noText bool // it is a picture or similar
 	remove bool
 }
 
-// untouched reports whether the content is that which the page was opened with, whatever is stored now.
+// untouched reports whether the content is the one that the page was opened with, whatever is stored now.
 func (e edit) untouched() bool {
 	return e.noText || e.typed && (e.hash == digest.SHA256(e.text) || e.hash == digest.SHA256(strings.ReplaceAll(e.text, "\n", "\r\n")))
 }
 
-// edits are those of the form: its fields are repeated for each file, in one order. One that is to be added may have
-// the name of another.
+// edits returns the edits in the form: it repeats its fields for each file, in one order. A new file may have the name of
+// another.
 func (v *visit) edits() []edit {
 	form := v.request.PostForm
 	at := func(name string, i int) (string, bool) {
@@ -173,7 +173,7 @@ func (v *visit) edits() []edit {
 	for i := range form["filename"] {
 		name, _ := at("filename", i)
 		e := edit{number: i + 1, name: name}
-		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new one, without white space around it
+		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new file, without white space around it
 			e.name = strings.TrimSpace(name)
 		}
 		e.noText = e.hash != "" && slices.Contains(form["no_text"], name)
@@ -188,8 +188,8 @@ func (v *visit) edits() []edit {
 	return all
 }
 
-// saveFiles keeps the texts of files as one version, unless somebody else has changed one of them
-// since its page was opened: then the page says so, and saving again keeps it.
+// saveFiles saves the texts of files as one version, unless somebody else has changed one of them since the page was
+// opened: then the page says so, and saving again overwrites the change.
 func saveFiles(v *visit) (next, error) {
 	edits := v.edits()
 	var names []string
@@ -213,11 +213,11 @@ func saveFiles(v *visit) (next, error) {
 	return then, err
 }
 
-// saveTries is how often a save begins anew since the app has changed meanwhile.
+// saveTries is how many times a save is tried while the app is being changed.
 const saveTries = 5
 
-// changeFiles saves what is to be changed in an app as one version, with the message of the form. If somebody else
-// changes the app meanwhile, it asks again what that is, of the app as it is then, which an ETag names.
+// changeFiles saves changes of an app's files as one version, with the message of the form. If somebody else changes the
+// app meanwhile, it calls change again with the new state, which the ETag tag names.
 func (v *visit) changeFiles(id int64, change func(app client.AppSource, tag string) (client.FileEdits, error)) (client.FileEdits, error) {
 	for try := 1; ; try++ {
 		var tag string
@@ -240,7 +240,7 @@ func (v *visit) changeFiles(id int64, change func(app client.AppSource, tag stri
 	}
 }
 
-// whatWasSaved says what a patch has changed.
+// whatWasSaved describes what a patch has changed.
 func whatWasSaved(patch client.FileEdits) string {
 	if len(patch) == 0 {
 		return "Nothing was changed, so there is no new version."
@@ -256,7 +256,7 @@ func whatWasSaved(patch client.FileEdits) string {
 	return strings.TrimSpace(became(saved, "saved") + " " + became(deleted, "deleted"))
 }
 
-// became says what became of files; "": there are none.
+// became says what was done to files; "": there are none.
 func became(names []string, what string) string {
 	switch len(names) {
 	case 0:
@@ -267,8 +267,8 @@ func became(names []string, what string) string {
 	return fmt.Sprintf("%d files are %s.", len(names), what)
 }
 
-// patchOf is what edits change in an app. Browsers send every line end as CR LF: a file that had
-// any keeps them all, and one that was not edited stays as it is.
+// patchOf returns what edits change in an app. Browsers send every line end as CR LF: a stored file with CR LF gets it in
+// every line, and a file that was not edited stays as it is.
 func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 	patch := client.FileEdits{}
 	var refused faults
@@ -296,7 +296,7 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 	return patch, refused.err()
 }
 
-// done reports whether the app is as it is to be: the form was sent twice, or the file not edited.
+// done reports whether the app already has the edit's result: the form was sent twice, or the file not edited.
 func (e edit) done(app client.AppSource) bool {
 	stored, there := app.Source[e.name]
 	if e.remove {
@@ -305,7 +305,7 @@ func (e edit) done(app client.AppSource) bool {
 	return e.untouched() || there && e.text == lineEnds.Replace(stored)
 }
 
-// field is the id of what stands for a file on the page.
+// field returns the id of a file's field on the page.
 func (e edit) field(app client.AppSource) string {
 	if e.hash == "" || fileOf(app, e.name).Filename == "" {
 		return numbered("filename", e.number)
@@ -313,7 +313,7 @@ func (e edit) field(app client.AppSource) string {
 	return numbered("text", e.number)
 }
 
-// ofOne ties what the API says of files to the field of the only one there is: of several, its words name the file.
+// ofOne moves the API's fault about files to the field of the only file: with several files, the text names the file.
 func ofOne(edits []edit, app client.AppSource, err error) error {
 	if len(edits) == 1 {
 		return asField(err, "source", edits[0].field(app))
@@ -345,8 +345,8 @@ func reviewFiles(v *visit) (next, error) {
 	return next{page: &shown}, nil
 }
 
-// wouldChange rehearses a change of an app's files: it returns the differences, and the files
-// that would not compile.
+// wouldChange does a dry run of a change of an app's files. It returns the differences, and the files that would not
+// compile.
 func (v *visit) wouldChange(app client.AppSource, patch client.FileEdits) (differences, []client.SourceFile, error) {
 	if len(patch) == 0 {
 		return differences{}, nil, nil
@@ -366,10 +366,10 @@ func (v *visit) wouldChange(app client.AppSource, patch client.FileEdits) (diffe
 	return readDiffs(files, side{app.Source, true}), slices.DeleteFunc(would.SourceFiles, func(f client.SourceFile) bool { return f.Status != "error" }), nil
 }
 
-// lineEnds makes one of all.
+// lineEnds normalizes line ends.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// fileOf is how one of an app's files fared; zero if there is no such file.
+// fileOf returns one of an app's files with its status; zero if there is no such file.
 func fileOf(app client.AppSource, name string) client.SourceFile {
 	for _, file := range app.SourceFiles {
 		if file.Filename == name {

@@ -14,16 +14,17 @@ type branch struct {
 	Within []branch
 }
 
-// branches are those of a folder, and the page that they are on.
+// branches are the entries of a folder, and the page that they are on.
 type branches struct {
 	Within []branch
 	Page   Source
 }
 
-// maxUnfolded is up to how many files of an app all folders are open.
+// maxUnfolded is the largest number of files of an app whose folders are all open.
 const maxUnfolded = 40
 
-// Unfolded reports whether a folder is open: in a large app, if one of its files is edited or does not compile.
+// Unfolded reports whether a folder is open. In a large app, it is open if one of its files is edited or does not
+// compile.
 func (b branches) Unfolded(folder branch) bool {
 	return len(b.Page.files) <= maxUnfolded || slices.ContainsFunc(folder.Within, func(in branch) bool {
 		if in.File.Filename == "" {
@@ -33,7 +34,7 @@ func (b branches) Unfolded(folder branch) bool {
 	})
 }
 
-// grow makes a tree of files that are in the order of their names: folders first.
+// grow makes a tree of files that are sorted by name. Folders come first.
 func grow(files []client.SourceFile) []branch {
 	var root branch
 	for _, file := range files {
@@ -55,7 +56,7 @@ func (b *branch) add(path []string, file client.SourceFile) {
 	b.Within[at].add(path[1:], file)
 }
 
-// folders are those at the beginning of what is within.
+// folders returns the folders at the beginning of what is within.
 func (b *branch) folders() []branch {
 	if i := slices.IndexFunc(b.Within, func(in branch) bool { return in.File.Filename != "" }); i >= 0 {
 		return b.Within[:i]

@@ -17,34 +17,34 @@ type Upgrade struct {
 	App    client.App
 	ETag   string // of the app as it is reviewed
 	To     client.UpgradeReview
-	Tag    string // that was asked for; "": the newest
+	Tag    string // the wanted tag; "": the newest
 	Wrong  bool   // it cannot be reviewed
-	Moved  bool   // the tag leads to another commit than when it was installed
+	Moved  bool   // the tag leads to another commit than at the install
 	Files  differences
 	Fields []fieldChange
 }
 
-// Same reports whether the app is there already.
+// Same reports whether the app is at this version already.
 func (p Upgrade) Same() bool {
 	return p.To.Tag == p.App.Tag && len(p.Files.Files) == 0 && !p.Moved
 }
 
-// fieldChange is a field of the schema that came, went or changed.
+// fieldChange is a field of the schema that was added, removed or changed.
 type fieldChange struct {
 	Title   string
 	Gone    bool
 	Changed bool
-	Needs   bool // a value, which it did not before
+	Needs   bool // a value, unlike before
 }
 
-// Waits reports whether sites may keep the version before, whose values need not satisfy the fields.
+// Waits reports whether sites may stay at the previous version, because their values may not satisfy the new fields.
 func (p Upgrade) Waits() bool { return mayWait(p.Fields) }
 
 func mayWait(fields []fieldChange) bool {
 	return slices.ContainsFunc(fields, func(f fieldChange) bool { return f.Needs || f.Changed })
 }
 
-// fieldChanges are the fields that one schema has and the other has not, or has in another way.
+// fieldChanges returns the fields that only one schema has, or that differ between both.
 func fieldChanges(before, after json.RawMessage) []fieldChange {
 	was, is := plugin.SchemaFields(string(before)), plugin.SchemaFields(string(after))
 	had, has := byKey(was), byKey(is)
@@ -63,7 +63,7 @@ func fieldChanges(before, after json.RawMessage) []fieldChange {
 	return all
 }
 
-// alike reports whether two fields take the same values, and pages get the same of them.
+// alike reports whether two fields take the same values, and pages get the same values from them.
 func alike(a, b plugin.SchemaField) bool {
 	return a.Type == b.Type && a.Default == b.Default && slices.Equal(a.Choices, b.Choices) &&
 		a.Secret == b.Secret && a.Site == b.Site && a.Required == b.Required
@@ -96,7 +96,7 @@ func showUpgrade(v *visit) (markup.Page, error) {
 			shown.Moved = true
 			refused.Errors = []client.Fault{{Attr: "tag", Detail: tagMoved}}
 		}
-		if v.refused == nil { // of the form, it is known why
+		if v.refused == nil { // after a form, the reason is known
 			v.refuse(*refused)
 			shown.Frame = v.frameOf(app)
 		}
@@ -106,16 +106,16 @@ func showUpgrade(v *visit) (markup.Page, error) {
 	return markup.Fill("upgrade.html", shown), err
 }
 
-// contentChanged is the API's code for a tag that was moved, of which pages say tagMoved.
+// contentChanged is the API's code for a tag that was moved. Pages show tagMoved for it.
 const (
 	contentChanged = "content_changed"
 	tagMoved       = "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it."
 )
 
-// changedMeanwhile is said of an app that is no longer as it was reviewed.
+// changedMeanwhile is the message about an app that has changed since it was reviewed.
 const changedMeanwhile = "Somebody else has changed the app since this page was opened"
 
-// reviewed asks for changes of an app only as long as it is as an ETag names it; "": however it is.
+// reviewed asks for changes of an app only while it has this ETag; "": always.
 func (v *visit) reviewed(etag string) *client.Organization {
 	if etag == "" {
 		return v.organization

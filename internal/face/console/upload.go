@@ -15,7 +15,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// Upload takes the files of a zip into an app.
+// Upload puts the files of a zip into an app.
 type Upload struct {
 	Frame
 	App      client.App
@@ -25,17 +25,17 @@ type Upload struct {
 	LeftOut  []string // of the zip
 	Zip      string   // that is reviewed
 	ETag     string   // of the app that it was compared with
-	Exact    bool     // files that it does not have are deleted
+	Exact    bool     // files that the zip lacks are deleted
 	Message  string   // of the version
 }
 
 // MaxFiles is how many files an app has at most.
 func (Upload) MaxFiles() int { return plugin.MaxFiles }
 
-// MaxMiB is how large they are together at most.
+// MaxMiB is the largest size of all files together.
 func (Upload) MaxMiB() int { return plugin.MaxSourceBytes >> 20 }
 
-// showUpload asks for a zip. What was not saved is reviewed again: it may be corrected, or the app
+// showUpload asks for a zip. A zip that could not be saved is reviewed again: the user may correct it, or the app may
 // have changed.
 func showUpload(v *visit) (markup.Page, error) {
 	if v.refused != nil && v.line("do") == "save" {
@@ -48,7 +48,7 @@ func showUpload(v *visit) (markup.Page, error) {
 	return markup.Fill("upload.html", Upload{Frame: v.frameOf(app), App: app, Exact: v.request.PostForm.Get("exact") == "on"}), err
 }
 
-// zip is that of the form.
+// zip returns the zip in the form.
 func (v *visit) zip() ([]byte, error) {
 	packed, err := base64.RawURLEncoding.DecodeString(v.request.PostForm.Get("zip"))
 	if err != nil || len(packed) == 0 {
@@ -57,7 +57,7 @@ func (v *visit) zip() ([]byte, error) {
 	return packed, nil
 }
 
-// unpacked is what a zip, with the choice in the form, changes in an app.
+// unpacked returns what a zip, with the choice in the form, changes in an app.
 func (v *visit) unpacked(app client.AppSource, packed []byte) (patch client.FileEdits, leftOut []string, err error) {
 	files, leftOut, err := folder.Unpack(packed)
 	if err != nil {
@@ -84,7 +84,7 @@ func reviewUpload(v *visit) (next, error) {
 	return next{page: new(markup.Fill("upload.html", page))}, err
 }
 
-// upload is the zip of the form, with what saving it would change.
+// upload returns the zip in the form, with what saving it would change.
 func (v *visit) upload() (Upload, error) {
 	page := Upload{Reviewed: true, Exact: v.line("exact") == "on", Message: v.line("message")}
 	id, err := v.appID()
@@ -105,7 +105,7 @@ func (v *visit) upload() (Upload, error) {
 		return page, err
 	}
 	page.LeftOut = leftOut
-	trimmed, err := folder.Trim(packed) // with files of tools it may be too large for a form
+	trimmed, err := folder.Trim(packed) // with files of tools, it may be too large for a form
 	if err != nil {
 		return page, err
 	}
@@ -114,8 +114,8 @@ func (v *visit) upload() (Upload, error) {
 	return page, err
 }
 
-// saveUpload keeps the files of a zip as one version. One that was reviewed is kept only if the app
-// is still as it was compared with.
+// saveUpload saves the files of a zip as one version. A reviewed zip is saved only if the app has not changed since the
+// review.
 func saveUpload(v *visit) (next, error) {
 	then, err := v.onApp(func(id int64) (string, error) {
 		packed, err := v.zip()
@@ -161,5 +161,5 @@ func (c *Console) downloadSource(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+folder.Name(app.Name)+`.zip"`)
-	_, _ = w.Write(packed.Bytes()) // the browser may be gone
+	_, _ = w.Write(packed.Bytes()) // the browser may have disconnected
 }

@@ -34,7 +34,7 @@ func showVersions(v *visit) (markup.Page, error) {
 	return markup.Fill("versions.html", shown), err
 }
 
-// allVersions are those of an app, the newest first.
+// allVersions returns the versions of an app, the newest first.
 func (v *visit) allVersions(id int64) ([]client.Version, error) {
 	all, err := v.organization.ListVersions(v.ctx(), id, client.Range{Limit: page.MaxLimit})
 	return all.Results, err
@@ -55,7 +55,7 @@ type comparison struct {
 	Against, The int64 // that are chosen
 }
 
-// newComparison chooses the newest version and the one before it, unless others are.
+// newComparison chooses the newest version and the one before it, unless the caller names others.
 func newComparison(path string, all []client.Version, against, the int64) comparison {
 	if the == 0 && len(all) > 1 {
 		against, the = all[1].Version, all[0].Version
@@ -79,7 +79,7 @@ func (t versionTable) Committed() bool {
 // versionRow is a version in a table.
 type versionRow struct {
 	client.Version
-	Page string // the path of the page about it
+	Page string // the path of its page
 }
 
 func (v *visit) rows(id int64, versions []client.Version) []versionRow {
@@ -97,16 +97,16 @@ func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client
 	}
 }
 
-// Version shows a version, and how it differs from the one before or, compared, from any other.
+// Version shows a version, and how it differs from the one before or, when compared, from any other.
 type Version struct {
 	Frame
 	client.Version
 	App      client.App
 	At       int64 // the version that the app is at
-	Against  int64 // what it is compared with; 0: nothing, since none before it is kept
-	Compared bool  // any two are
+	Against  int64 // what it is compared with; 0: nothing, since no earlier one is kept
+	Compared bool  // the page compares any two
 	All      []client.Version
-	File     string // the only one that is shown; "": all
+	File     string // the only file that is shown; "": all
 	Files    differences
 }
 
@@ -115,7 +115,7 @@ func (p Version) Comparison() comparison {
 	return newComparison(appPage(p.Home, p.App.ID), p.All, p.Against, p.Version.Version)
 }
 
-// Others are the versions that the app may go to instead.
+// Others returns the versions that the app may go to instead.
 func (p Version) Others() (numbers []int64) {
 	for _, other := range p.All {
 		if other.Withdrawn == nil && !p.stops(other) {
@@ -125,17 +125,17 @@ func (p Version) Others() (numbers []int64) {
 	return numbers
 }
 
-// Replaced reports whether withdrawing it takes another version in its place.
+// Replaced reports whether withdrawing it also replaces the app's current version.
 func (p Version) Replaced() bool {
 	return slices.ContainsFunc(p.All, func(v client.Version) bool { return v.Current && p.stops(v) })
 }
 
-// stops reports whether withdrawing it withdraws another version, which has the same bundle.
+// stops reports whether withdrawing it stops another version, which has the same bundle.
 func (p Version) stops(other client.Version) bool {
 	return other.Version == p.Version.Version || other.BundleSHA256 != "" && other.BundleSHA256 == p.BundleSHA256
 }
 
-// Here is the path of the page of all files.
+// Here is the path of the page with all files.
 func (p Version) Here() string {
 	app, number := appPage(p.Home, p.App.ID), strconv.FormatInt(p.Version.Version, 10)
 	if p.Compared {
@@ -190,8 +190,8 @@ func showComparison(v *visit) (markup.Page, error) {
 	return markup.Fill("compare.html", shown), err
 }
 
-// versionOf is the number of a version, by itself or by the digest of its files, which the activity has: of several with
-// the same files, that of the newest before another one, or else of the newest.
+// versionOf returns the number of a version. The text is the number, or the digest of its files, as the activity has it:
+// among several versions with the same files, it returns the newest below before, else the newest.
 func versionOf(all []client.Version, text string, before int64) (int64, error) {
 	if len(text) != hex.EncodedLen(sha256.Size) {
 		return number(text)
@@ -204,7 +204,7 @@ func versionOf(all []client.Version, text string, before int64) (int64, error) {
 	return of[max(at, 0)].Version, nil
 }
 
-// compare reads how a version of an app, which has all these, differs from another; 0: from the one before.
+// compare reads how a version of an app differs from another; 0: from the one before. All are the versions of the app.
 func (v *visit) compare(all []client.Version, number, against int64) (shown Version, err error) {
 	source, err := v.source()
 	if err != nil {
@@ -233,7 +233,7 @@ func (v *visit) compare(all []client.Version, number, against int64) (shown Vers
 	return shown, nil
 }
 
-// add notes one of the app's versions, the newest first, on the page of the one with a number.
+// add notes one of the app's versions, the newest first, on the page of the version with a number.
 func (p *Version) add(version client.Version, number int64) {
 	if version.Current {
 		p.At = version.Version
@@ -246,10 +246,10 @@ func (p *Version) add(version client.Version, number int64) {
 	}
 }
 
-// versionID is the number of the version that the path names.
+// versionID returns the number of the version that the path names.
 func (v *visit) versionID() (int64, error) { return number(v.request.PathValue("version")) }
 
-// onVersion does something to the version that the path names, and says what.
+// onVersion does something to the version that the path names, and reports what.
 func (v *visit) onVersion(do func(id, version int64) (flash string, err error)) (next, error) {
 	return v.onApp(func(id int64) (string, error) {
 		version, err := v.versionID()

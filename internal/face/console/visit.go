@@ -18,21 +18,21 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// visit is a request for a page by somebody who is signed in.
+// visit is a request for a page by a user who is signed in.
 type visit struct {
 	console      *Console
 	request      *http.Request
 	home         string        // the path of the organization's pages, or of the first page
 	caller       access.Caller // decides what is offered; the API decides what is done
 	identity     *access.Identity
-	around       access.Caller // in the organization that the navigation leads through: the page's, or another of theirs
+	around       access.Caller // in the organization of the navigation: the page's, or another one of theirs
 	client       *client.Client
 	organization *client.Organization
 	refused      *client.Error // what was wrong with the form, or with the filter of a list
 	flash        string        // what was done before
 }
 
-// visit finds out who makes a request. Even with an error it may return one.
+// visit finds out who makes a request. It may return a visit together with an error.
 func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	session, err := c.sessionOf(r)
 	if err != nil {
@@ -68,7 +68,8 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	return v, checkQuery(r)
 }
 
-// checkQuery refuses a query of which a part would be ignored: a list would show, or give away, more than was asked for.
+// checkQuery refuses a query if a part of it would be ignored: a list would then show, or give away, more than was asked
+// for.
 func checkQuery(r *http.Request) error {
 	query, err := wire.ReadQuery(r)
 	for name, values := range query {
@@ -79,12 +80,10 @@ func checkQuery(r *http.Request) error {
 	return err
 }
 
-// in is the name of a query that says from which organization somebody came to a page that
-// belongs to none.
+// in is the query parameter with the organization from which somebody came to a page that belongs to none.
 const in = "in"
 
-// elsewhere is the caller in an organization that a page does not belong to: the one that was
-// chosen, or the first.
+// elsewhere returns the caller in an organization, for a page that belongs to none: the chosen one, else the first.
 func (c *Console) elsewhere(ctx context.Context, identity *access.Identity, chosen string) access.Caller {
 	for _, id := range []string{chosen, access.Current} {
 		if around, err := c.Keys.Enter(ctx, identity, id); err == nil {
@@ -94,8 +93,8 @@ func (c *Console) elsewhere(ctx context.Context, identity *access.Identity, chos
 	return identity.Caller()
 }
 
-// Organization is the one that a browser is signed in to: that whose pages a link came from, or the
-// first; without an id, none. A session that is none counts as wrong.
+// Organization returns the organization that a browser is signed in to: the one whose pages linked here, else the first;
+// without an id, none. A wrong session counts as a wrong request.
 func (c *Console) Organization(w http.ResponseWriter, r *http.Request) access.Organization {
 	session, err := c.sessionOf(r)
 	if err != nil || c.Check(w, r) != nil {
@@ -106,17 +105,17 @@ func (c *Console) Organization(w http.ResponseWriter, r *http.Request) access.Or
 		return c.elsewhere(r.Context(), identity, r.URL.Query().Get(in)).Organization
 	}
 	if !fault.IsOurs(err) {
-		_ = c.Limit(w, r) // what they ask for is for anybody
+		_ = c.Limit(w, r) // everybody may have the page
 	}
 	return access.Organization{}
 }
 
 func (v *visit) ctx() context.Context { return v.request.Context() }
 
-// here is the path of the page itself, as browsers see it.
+// here returns the path of the page itself, as browsers see it.
 func (v *visit) here() string { return v.console.prefix + v.request.URL.RequestURI() }
 
-// gone is said of what a button no longer finds.
+// gone is the message about an item that no longer exists.
 const gone = "It is gone: somebody may have answered, withdrawn or deleted it."
 
 // refuse has the page show what was wrong with its form.
@@ -131,7 +130,7 @@ func (v *visit) refuse(refused client.Error) {
 	v.refused = &refused
 }
 
-// number is the number in the path or the form under a name.
+// number parses an id or a number from the path or the form.
 func number(text string) (int64, error) {
 	if n := patch.ID(text); n != 0 {
 		return n, nil
@@ -139,23 +138,23 @@ func number(text string) (int64, error) {
 	return 0, access.ErrNotFound
 }
 
-// appID is the id of the app that the path names.
+// appID returns the id of the app that the path names.
 func (v *visit) appID() (int64, error) { return number(v.request.PathValue("id")) }
 
-// Frame is what the pages of the console have around them.
+// Frame is the part that all pages of the console share.
 type Frame struct {
 	Prefix           string // the path of the base url, before all of ours
 	Root             string // the path of the first page
 	Home             string // the path of the organization's pages
 	OrganizationName string // "": the page is of none
-	Section          string // of the menu, that the page is in
+	Section          string // the menu's section of the page
 	SignedIn         bool
 	Person           access.Person
 	Offer            Offer
 	Around           Around
-	Flash            string         // what was done before it is shown
+	Flash            string         // what was done before
 	Faults           []client.Fault // of the form that was sent
-	Typed            []field        // of it, by what it calls them, to be copied: the form may not be offered any more
+	Typed            []field        // of it, by their labels, to be copied: the form may no longer be offered
 	sent             url.Values
 }
 
@@ -165,7 +164,7 @@ func (f Frame) Docs() string { return f.Prefix + "/docs" + f.Around.In }
 // Script is the path of the script of all pages.
 func (f Frame) Script() string { return f.Prefix + markup.Enhancements.Path }
 
-// Around is the organization that the navigation leads through, and the ways to the others.
+// Around is the organization of the navigation, and the links to the others.
 type Around struct {
 	Name, Home string // "": they are in none
 	Offer      Offer
@@ -180,7 +179,7 @@ type Way struct{ Name, Path string }
 // maxOthers is how many organizations are listed on each page.
 const maxOthers = 20
 
-// navigation is the organization around a page.
+// navigation returns the organization around a page.
 func (v *visit) navigation() Around {
 	here := v.around.Organization
 	if here.ID == "" {
@@ -204,7 +203,7 @@ func (v *visit) navigation() Around {
 	return a
 }
 
-// samePage is the path of this page in another organization, or of the nearest that somebody may see there.
+// samePage returns the path of this page in another organization, or of the nearest page that the user may see there.
 func (v *visit) samePage(there access.Caller) string {
 	_, below, within := strings.Cut(v.request.Pattern, "/{organization}")
 	if !within && v.request.Pattern != "/console" && v.request.Pattern != "/console/" {
@@ -243,7 +242,7 @@ func (v *visit) frame(section string) Frame {
 	return f
 }
 
-// Title is what a page is called where browsers list it.
+// Title is the page's title in browsers.
 func (f Frame) Title(name string) string {
 	if len(f.Faults) > 0 {
 		name = "Error: " + name

@@ -11,15 +11,15 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Webhooks lists where events are sent to.
+// Webhooks lists where events are sent.
 type Webhooks struct{ List[client.Webhook] }
 
-// Groups are the events to choose from for a new one.
+// Groups returns the events to choose from for a new webhook.
 func (p Webhooks) Groups() []eventGroup {
 	return p.eventGroups("create", func(string) bool { return false })
 }
 
-// eventGroup are events of a kind to choose from, and first all of it.
+// eventGroup are events of a kind to choose from. The first choice is all of them.
 type eventGroup struct {
 	Kind    string
 	Choices []eventChoice
@@ -32,7 +32,7 @@ type eventChoice struct {
 	Marks  template.HTMLAttr
 }
 
-// eventGroups are the events that a form offers: ticked as it was sent, or else as they are.
+// eventGroups returns the events that a form offers, ticked as it was sent, else as they are stored.
 func (f Frame) eventGroups(do string, ticked func(name string) bool) (all []eventGroup) {
 	for _, name := range event.Choices() {
 		kind, every := strings.CutSuffix(name, ".*")
@@ -65,12 +65,13 @@ func createWebhook(v *visit) (next, error) {
 	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, ofWebhook(err)
 }
 
-// ofWebhook says what was refused of a webhook in the words of the form.
+// ofWebhook turns a refusal of a webhook into the words of the form.
 func ofWebhook(err error) error {
-	return reword(asField(err, "url", "receiver"), "events", "Choose at least one.") // its boxes send nothing else that can be wrong
+	return reword(asField(err, "url", "receiver"), "events", "Choose at least one.") // its boxes can send nothing else that is wrong
 }
 
-// webhookFields are those of the form that were edited, and the events if none is ticked, which the API refuses.
+// webhookFields returns the edited fields of the form. If no event is ticked, it includes the events, which the API
+// refuses.
 func (v *visit) webhookFields() client.WebhookPatch {
 	patch := client.WebhookPatch{URL: v.edited("receiver"), Description: v.edited("description")}
 	if v.edited("events") != nil || v.line("events") == "" {
@@ -85,12 +86,12 @@ type Webhook struct {
 	client.Webhook
 }
 
-// Groups are the events to choose from, of which it has some.
+// Groups returns the events to choose from. Those of the webhook are ticked.
 func (p Webhook) Groups() []eventGroup { return p.eventGroups("describe", p.has) }
 
 func (p Webhook) has(event string) bool { return slices.Contains(p.Events, event) }
 
-// Ticked are the boxes of the form that are ticked, in their order.
+// Ticked returns the ticked boxes of the form, in their order.
 func (p Webhook) Ticked() string {
 	return strings.Join(slices.DeleteFunc(event.Choices(), func(name string) bool { return !p.has(name) }), " ")
 }
@@ -112,7 +113,7 @@ func showWebhook(v *visit) (markup.Page, error) {
 	return markup.Fill("webhook.html", Webhook{l, w}), err
 }
 
-// onWebhook does something to the webhook that the path names, and says what.
+// onWebhook does something to the webhook that the path names, and reports what.
 func (v *visit) onWebhook(flash string, do func(id int64) error) (next, error) {
 	id, err := v.webhookID()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package guide serves the guides in docs/ beside the reference of the API, in one look with the
-// console, and searches both.
+// Package guide serves the guides in docs/ and the reference of the API in the look of the console, and searches both.
 package guide
 
 import (
@@ -29,26 +28,26 @@ var files embed.FS
 
 var templates = markup.New(files, nil)
 
-// exampleServer is where the guides have their server: what is copied names this one.
+// exampleServer is the server in the texts of the guides. Pages show this server instead, so that samples can be copied.
 const exampleServer = "http://127.0.0.1:8000"
 
 // Guides serves the guides and the reference.
 type Guides struct {
 	markup.Host
 	Document  []byte        // of the API, as JSON
-	Reference compress.Text // what pages show of it; see openapi.Page
-	// Organization is the one that a reader is signed in to; without an id, none.
+	Reference compress.Text // its text for pages; see openapi.Page
+	// Organization returns the organization that a reader is signed in to; without an id, none.
 	Organization func(http.ResponseWriter, *http.Request) access.Organization
 
-	entries func() []entry                       // read when somebody first searches
+	entries func() []entry                       // read on the first search
 	parts   func() map[string]string             // of the reference, by their names
-	anybody func() (map[string]wire.Kept, error) // those for readers who are not signed in
+	anybody func() (map[string]wire.Kept, error) // the parts for readers who are not signed in
 }
 
-// Title is a guide that is listed.
+// Title is a guide in the list.
 type Title struct{ Name, Title string }
 
-// titles are the guides in their order, by what they are for.
+// titles are the guides in order, grouped by purpose.
 var titles = []Title{
 	{"guide-app-authors", "For those who write apps"},
 	{"guide-page-owners", "For those who own pages"},
@@ -65,7 +64,7 @@ var titles = []Title{
 // Page is a page of the documentation.
 type Page struct {
 	Prefix       string
-	Organization string // that links to other pages name, by its id; "": none
+	Organization string // the id that links to other pages carry; "": none
 	Title        string
 	Name         string // of the guide; "": a search
 	Body         template.HTML
@@ -82,7 +81,7 @@ func (p Page) In() string {
 	return "?" + in + "=" + url.QueryEscape(p.Organization)
 }
 
-// Guides are all there are.
+// Guides returns all guides.
 func (Page) Guides() []Title { return titles }
 
 // Script is the path of the script of all pages.
@@ -110,7 +109,7 @@ func (g *Guides) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := text(titles[at].Name)
-	if titles[at].Name != "operating" { // which is about servers to be
+	if titles[at].Name != "operating" { // it is about servers that do not exist yet
 		body = strings.ReplaceAll(body, exampleServer, html.EscapeString(g.BaseURL))
 	}
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("guide.html", Page{
@@ -119,7 +118,7 @@ func (g *Guides) show(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// text is a guide, as HTML.
+// text returns a guide as HTML.
 func text(name string) string {
 	packed, err := pages.ReadFile("pages/" + name + ".html.gz")
 	if err != nil {
@@ -130,7 +129,7 @@ func text(name string) string {
 
 func (g *Guides) prefix() string { return g.Base().EscapedPath() }
 
-// lost says that there is no page of this name.
+// lost answers that no page has this name.
 func (g *Guides) lost(w http.ResponseWriter, r *http.Request) {
 	g.Write(w, r, templates, http.StatusNotFound, markup.Fill("lost.html", Page{Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: "Page not found"}))
 }

@@ -24,7 +24,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// get asks for a page as somebody who is signed in to an organization.
+// get requests a page as a user who is signed in to an organization.
 func get(t *testing.T, baseURL, path string, in access.Organization, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	mux := wire.NewMux()
@@ -45,7 +45,7 @@ const acme = "https://acme.example"
 
 var nobody access.Organization
 
-// The guides are shown, with the server that shows them in what is copied.
+// The guides name the server that shows them in what readers copy.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, listed := range (guide.Page{}).Guides() {
@@ -65,7 +65,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// Guides and operations are found by all the words.
+// A search finds the guides and operations that contain all the words.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
@@ -82,7 +82,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// What fits best comes first: titles before texts, and words before what has them within.
+// The best match comes first: titles before texts, and words before parts of words.
 func TestSearchRanks(t *testing.T) {
 	t.Parallel()
 	titles := regexp.MustCompile(`<strong>([^<]*)</strong>`)
@@ -131,7 +131,7 @@ func TestSamplesKnowTheReader(t *testing.T) {
 
 var partPath = regexp.MustCompile(`href="(/docs/reference/\w+)"`)
 
-// parts are the paths of those of the reference, which the first page leads to.
+// parts returns the paths of the reference's parts, to which the first page links.
 func parts(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -148,7 +148,7 @@ func parts(t *testing.T) []string {
 	return all
 }
 
-// Each sample can be copied, and reached by keys where it is wider than the page.
+// Each sample can be copied, and scrolled by keyboard if it is wider than the page.
 func TestSamplesCanBeCopied(t *testing.T) {
 	t.Parallel()
 	var pages strings.Builder
@@ -167,12 +167,11 @@ func TestSamplesCanBeCopied(t *testing.T) {
 	}
 }
 
-// A page that reaches out would not work where there is no internet, and would
-// tell others who reads it.
+// A page that loads something from elsewhere would not work without internet, and would tell others who reads it.
 func TestReferenceNeedsNothingElse(t *testing.T) {
 	t.Parallel()
 	w := get(t, acme, "/docs/reference/sites", nobody)
-	body := strings.ReplaceAll(w.Body.String(), "&lt;script async src=", "") // which is shown
+	body := strings.ReplaceAll(w.Body.String(), "&lt;script async src=", "") // the page shows it
 	body = strings.Replace(body, `<script src="/console/`, "", 1)
 	body = strings.Replace(body, `<link rel="icon" href="data:`, "", 1)
 	for _, reach := range []string{"<script", "<link", "<img", "src=", "@import", "url(", " style=", `href="http`} {
@@ -189,7 +188,7 @@ func TestReferenceNeedsNothingElse(t *testing.T) {
 	}
 }
 
-// What a browser has it is not sent again, unless it is for somebody else now.
+// A page that the browser has is not sent again, unless it is for another reader now.
 func TestReferenceIsKept(t *testing.T) {
 	t.Parallel()
 	plain, packed := get(t, acme, "/docs", nobody), get(t, acme, "/", nobody, "Accept-Encoding", "gzip")
@@ -217,7 +216,7 @@ var (
 	anchor = regexp.MustCompile(` id="([^"]*)"`)
 )
 
-// No link of the documentation leads to what it does not have, and no two places have one name.
+// Each link of the documentation leads to something it has, and no two places share a name.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	pages, anchors := map[string]string{}, map[string]bool{}
@@ -250,7 +249,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// What is checked in was made of the texts as they are.
+// The checked-in pages were made from the current texts.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	sources := sha256.New()

@@ -39,7 +39,7 @@ func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	page.ServeHTTP(w, r)
 }
 
-// partsOf are the pages of a reference by their names; see openapi.Page.
+// partsOf returns the pages of a reference by their names; see openapi.Page.
 func partsOf(reference string) map[string]string {
 	all := map[string]string{}
 	for part := range strings.SplitSeq(reference, "\n{part ") {
@@ -49,7 +49,7 @@ func partsOf(reference string) map[string]string {
 	return all
 }
 
-// forAnybody are the parts for readers who are not signed in.
+// forAnybody returns the parts for readers who are not signed in.
 func (g *Guides) forAnybody() (map[string]wire.Kept, error) {
 	all := map[string]wire.Kept{}
 	for part := range g.parts() {
@@ -61,10 +61,10 @@ func (g *Guides) forAnybody() (map[string]wire.Kept, error) {
 	return all, nil
 }
 
-// in is the query that says for which organization pages are.
+// in is the query parameter that names the organization of a page.
 const in = "in"
 
-// fill is the page of a part of the reference for an organization; its links name the one that its own has named.
+// fill renders a part of the reference for an organization. Its links carry the organization that its own query named.
 func (g *Guides) fill(part string, of access.Organization, named string) (wire.Kept, error) {
 	filled := Page{Prefix: g.prefix(), Organization: named, Title: "Reference"}
 	flag, name := "", "<code>@current</code>, the organization of the key"
@@ -84,5 +84,5 @@ func (g *Guides) fill(part string, of access.Organization, named string) (wire.K
 	}, err
 }
 
-// literal writes what means something in texts of a shell, but may be in a url, so that it does not.
+// literal escapes the characters that a url may contain but a shell would interpret.
 var literal = strings.NewReplacer("$", "%24", "!", "%21", "'", "%27", "&", "%26")

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// entry is what can be found.
+// entry is something that a search can find.
 type entry struct {
 	Page            string // of the documentation, by its path
 	ID, Title, Text string
@@ -21,7 +21,7 @@ type entry struct {
 	foldedTitle, folded string
 }
 
-// maxFound is how much is found at most.
+// maxFound is the largest number of results.
 const maxFound = 40
 
 func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("search.html", page))
 }
 
-// find returns what has all the words, the best first, by links that have a query.
+// find returns the entries that contain all the words, the best first. Their links carry a query.
 func (g *Guides) find(words []string, in string) []Found {
 	var ranked [ranks][]Found
 	for _, e := range g.entries() {
@@ -45,11 +45,11 @@ func (g *Guides) find(words []string, in string) []Found {
 	return all[:min(len(all), maxFound)]
 }
 
-// ranks is how many ranks there are of what is found; what has that rank is not.
+// ranks is the number of ranks of a match; an entry of this rank is no match.
 const ranks = 6
 
-// rank is how well an entry fits the words: the title is all of them, begins with them, has words that
-// begin so, or has them within; then the text.
+// rank returns how well an entry fits the words: the title is all of them, begins with them, has words that begin with
+// them, or contains them; then the same two for the text.
 func (e entry) rank(words []string) int {
 	query := strings.Join(words, " ")
 	begins := func(text string) bool {
@@ -88,7 +88,7 @@ func (g *Guides) found(e entry, words []string, in string) Found {
 	return f
 }
 
-// around is a part of a text with a word in it.
+// around returns the part of a text around a word.
 func around(text, word string) string {
 	const before, shown = 60, 200
 	letters := []rune(text)
@@ -108,7 +108,7 @@ func around(text, word string) string {
 	return plaintext.VisibleLine(part, shown+2)
 }
 
-// read are all that can be found: the sections of the guides, and the operations of the reference.
+// read returns all entries: the sections of the guides, and the operations of the reference.
 func read(reference []byte) []entry {
 	var all []entry
 	for _, title := range titles {
@@ -130,7 +130,7 @@ func read(reference []byte) []entry {
 				Description string   `json:"description"`
 				Tags        []string `json:"tags"`
 			}
-			if json.Unmarshal(text, &operation) == nil && operation.ID != "" { // parameters of a path are none
+			if json.Unmarshal(text, &operation) == nil && operation.ID != "" { // the parameters of a path are not operations
 				all = append(all, entry{Page: "reference/" + strings.ToLower(operation.Tags[0]), ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + strings.ReplaceAll(operation.Description, "`", "")})
 			}
 		}
@@ -153,7 +153,7 @@ var (
 	marks   = regexp.MustCompile(`<button.*?</button>|<[^>]*>`)
 )
 
-// sections are the parts of a guide that goldmark made.
+// sections returns the parts of a guide that goldmark made.
 func sections(guide string) []section {
 	var all []section
 	places := heading.FindAllStringSubmatchIndex(guide, -1)
@@ -169,7 +169,7 @@ func sections(guide string) []section {
 	return all
 }
 
-// plain is the text of a piece of a guide.
+// plain returns the text of a piece of a guide.
 func plain(piece string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(marks.ReplaceAllString(piece, ""))), " ")
 }

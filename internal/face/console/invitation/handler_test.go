@@ -60,7 +60,7 @@ func newSite(t *testing.T, d *db.DB) *site {
 	}
 }
 
-// invited is the path of the page of a new invite.
+// invited creates an invite, and returns the path of its page.
 func (s *site) invited(email string) string {
 	s.Helper()
 	i, err := s.pages.Invites.Create(s.Context(), s.owner, invite.Draft{TargetEmail: patch.Of(email), FirstName: patch.Of("Ada")})
@@ -142,7 +142,7 @@ func TestPagesOfAnInvite(t *testing.T) {
 	})
 }
 
-// A link that was cut off has its page too.
+// A link that was cut off has a page, too.
 func TestLinkCutOff(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -180,8 +180,8 @@ func TestPagesWhenThingsGoWrong(t *testing.T) {
 	})
 }
 
-// A browser that sends a form twice shows what it got for the second, which must be the
-// key, or that they have declined; nobody else gets it.
+// A browser that sends a form twice shows the answer to the second, which must be the key, or that they have declined;
+// nobody else gets it.
 func TestFormSentTwice(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -222,7 +222,7 @@ func TestFormSentTwice(t *testing.T) {
 	})
 }
 
-// A browser that disconnects is no fault of ours.
+// A client that disconnects is not our fault.
 func TestBrowserThatHangsUp(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -23,12 +23,13 @@ import (
 type Pages struct {
 	markup.Host
 	Invites invite.Service
-	// Ways are those by which people sign in.
+	// Ways are the ways in which people sign in.
 	Ways     invite.Ways
 	Provider string // the name of the identity provider; "": none
-	// Keep gives the browser the session that signs it in.
+	// Keep gives the browser its new session.
 	Keep func(w http.ResponseWriter, session string)
-	// SignedIn returns who the browser is signed in as, and whether they may answer invites to their address.
+	// SignedIn returns the user or guest that the browser is signed in as, and whether they may answer invites to their
+	// address.
 	SignedIn func(r *http.Request) (Visitor, bool)
 	// AcceptAsGuest makes a guest a member, and signs them in.
 	AcceptAsGuest func(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error)
@@ -37,15 +38,15 @@ type Pages struct {
 	declined *dedup.Forms[invite.Opened]
 }
 
-// Visitor is somebody who is signed in.
+// Visitor is a user or guest who is signed in.
 type Visitor struct {
 	Email  string
 	Caller access.Caller
 	Guest  string // sealed; "": they are the user Caller
 }
 
-// joined is what accepting has made, whether the browser was signed in before, and whether the address
-// was a user's.
+// joined is the result of accepting, with whether the browser was signed in before, and whether the address belonged to a
+// user.
 type joined struct {
 	invite.Accepted
 	signedIn  bool
@@ -55,12 +56,12 @@ type joined struct {
 // Register adds the pages to a mux.
 func (p *Pages) Register(to *wire.Mux) {
 	p.accepted, p.declined = dedup.New[joined](nil), dedup.New[invite.Opened](nil)
-	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
+	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link that was cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
 }
 
-// page answers with what do returns; a fault has a page of its own.
+// page answers with the page that do returns; a fault has a page of its own.
 func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := p.Check(w, r)
@@ -82,7 +83,7 @@ func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Pag
 	})
 }
 
-// failure is a fault, the invite it is about if that is known, and the form as it was sent, with its faults, if one was.
+// failure is a fault, with its invite if that is known, and with the sent form and its faults, if there was one.
 type failure struct {
 	error
 	opened invite.Opened
@@ -100,8 +101,7 @@ func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error
 	return markup.Fill("invitation.html", p.invitation(r, o, as)), nil
 }
 
-// open returns the invite behind a link, and who is signed in if that is whom it is for: they need no
-// mailed link.
+// open returns the invite behind a link, and the visitor if the invite is for them: they need no mailed link.
 func (p *Pages) open(r *http.Request) (invite.Opened, *Visitor, error) {
 	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
 	v, ok := p.SignedIn(r)
@@ -114,8 +114,8 @@ func (p *Pages) open(r *http.Request) (invite.Opened, *Visitor, error) {
 	return o, &v, err
 }
 
-// answer accepts or declines, and answers with the page that says so: a redirect
-// could not carry the key, which must not stay in a browser's history.
+// answer accepts or declines, and answers with the page that confirms it: a redirect could not carry the key, which must
+// not stay in a browser's history.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, error) {
 	if err := p.FromHere(r); err != nil {
 		return markup.Page{}, err
@@ -167,7 +167,7 @@ func (p *Pages) accept(r *http.Request, token string, names invite.Names, draft 
 	return made, nil
 }
 
-// acceptAs accepts as whoever is signed in.
+// acceptAs accepts as the visitor who is signed in.
 func (p *Pages) acceptAs(
 	ctx context.Context, v Visitor, o invite.Opened, token string, names invite.Names, d access.SessionDraft,
 ) (made invite.Accepted, err error) {
@@ -180,7 +180,7 @@ func (p *Pages) acceptAs(
 	return made, err
 }
 
-// callerOf is somebody who is signed in, as a caller of a request.
+// callerOf returns the visitor as the caller of a request.
 func (p *Pages) callerOf(v Visitor, d access.SessionDraft) access.Caller {
 	by := p.Invites.Keys.By(d, 0)
 	v.Caller.RequestID, v.Caller.Address = by.RequestID, by.Address
@@ -205,8 +205,8 @@ func (p *Pages) decline(r *http.Request, token string, d access.SessionDraft) (m
 	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), err
 }
 
-// namesIn are the names in a form, which may hold anything: NUL, which no database
-// keeps, is refused as a control character; what is not UTF-8 is replaced.
+// namesIn returns the names in a form. They may hold anything: NUL, which no database stores, is refused as a control
+// character; invalid UTF-8 is replaced.
 func namesIn(form url.Values) invite.Names {
 	var n invite.Names
 	if form.Has("first_name") {
@@ -218,7 +218,7 @@ func namesIn(form url.Values) invite.Names {
 	return n
 }
 
-// unhappy is the page for what went wrong.
+// unhappy is the page for a fault.
 func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
@@ -239,7 +239,7 @@ func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	}
 }
 
-// invitation is the page of an invite, for whoever is signed in: as is who it is for, if they are.
+// invitation is the page of an invite. The visitor in as is signed in, and the invite is for them; nil: there is none.
 func (p *Pages) invitation(r *http.Request, o invite.Opened, as *Visitor) Invitation {
 	page := Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,

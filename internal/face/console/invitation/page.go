@@ -15,7 +15,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-// Strangers see these pages: nothing that somebody typed may look like a link.
+// Strangers see these pages: no text that somebody typed may look like a link.
 var templates = markup.New(files, template.FuncMap{
 	"line":    func(s string) string { return plaintext.Line(s, maxLine) },
 	"text":    plaintext.Multiline,
@@ -24,20 +24,20 @@ var templates = markup.New(files, template.FuncMap{
 	"label":   func(field string) string { return labels[field] },
 })
 
-// maxLine is how much of a name is shown, in characters.
+// maxLine is the longest part of a name that is shown, in characters.
 const maxLine = 100
 
-// labels are what the fields of the form are called.
+// labels are the labels of the form's fields.
 var labels = map[string]string{"first_name": "First name", "last_name": "Last name"}
 
-// Person is somebody a page names.
+// Person is a person that a page names.
 type Person struct {
 	Name  string // "": the address is shown
 	Email string
 }
 
-// Invitation asks to accept or decline. Its form posts to the page's own
-// address: first_name, last_name and answer, which is "accept" or "decline".
+// Invitation asks to accept or decline. Its form posts first_name, last_name and answer, which is "accept" or "decline",
+// to the page's own address.
 type Invitation struct {
 	OrganizationName string
 	Inviter          Person
@@ -52,14 +52,14 @@ type Invitation struct {
 	SignedIn         bool       // as that address
 	Other            string     // the address that the browser is signed in as instead; may be ""
 	SignsIn          bool       // accepting signs the browser in
-	Form             string     // names the form, for when it is sent twice
+	Form             string     // names the form, to detect that it is sent twice
 	Faults           fault.List // what was wrong with the form sent before
 }
 
 // ChangesApps reports whether anybody can change apps there.
 func (p Invitation) ChangesApps() bool { return p.Apps >= access.InstallApps }
 
-// Fault is what was wrong with one field of the form; "" for nothing.
+// Fault is what was wrong with one field of the form; "": nothing.
 func (p Invitation) Fault(field string) string {
 	i := slices.IndexFunc(p.Faults, func(e *fault.Error) bool { return e.Field == field })
 	if i < 0 {
@@ -68,7 +68,7 @@ func (p Invitation) Fault(field string) string {
 	return p.Faults[i].Detail
 }
 
-// Accepted says what the new member can do now, and shows the key, if one was made, only now.
+// Accepted says what the new member can do now. It shows the key, if one was made, only now.
 type Accepted struct {
 	OrganizationName string
 	OrganizationID   string
@@ -110,27 +110,27 @@ type Declined struct {
 	Inviter          Person
 }
 
-// Unknown is the page of a link that leads to no open invite: it may have been used.
+// Unknown is the page of a link that leads to no open invite: the invite may have been answered.
 type Unknown struct {
-	ByKeyAlone bool // people sign in
+	ByKeyAlone bool // people sign in only with a key
 }
 
-// Expired is the page of a link past its time: the inviter can send it again.
+// Expired is the page of a link that has expired: the inviter can send it again.
 type Expired struct {
 	OrganizationName string
 	Inviter          Person
 	ExpiresAt        time.Time
 }
 
-// Withdrawn is the page of an invitation that may not be accepted now: its
-// inviter has left the organization, say, or is below the level it offers.
+// Withdrawn is the page of an invitation that may not be accepted now: for example, its inviter has left the
+// organization, or is below the level that it offers.
 type Withdrawn struct {
 	OrganizationName string
 	Inviter          Person
 	Detail           string // why, and what would help
 }
 
-// Failed is the page of everything else that goes wrong.
+// Failed is the page of every other failure.
 type Failed struct {
 	Detail    string // safe to show, like a fault's
 	RequestID string // finds the reason in the log; may be ""

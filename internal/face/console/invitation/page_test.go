@@ -24,10 +24,10 @@ import (
 
 var pagesIn = flag.String("pages", "", "write every page into this folder, to look at it")
 
-// ourURL is the one address that a page may show.
+// ourURL is the only address that a page may show.
 const ourURL = "https://foyer.example.com"
 
-// pages are all pages, with the given texts wherever somebody typed something.
+// pages returns all pages, with the given texts in place of all typed ones.
 func pages(organization, name, message string) map[string]markup.Page {
 	inviter := Person{Name: name, Email: "grace@example.com"}
 	until := time.Date(2026, 3, 4, 12, 30, 0, 0, time.UTC)
@@ -129,7 +129,7 @@ func TestHostileTextsStayText(t *testing.T) {
 	}
 }
 
-// A form that is sent back untouched changes no name.
+// A form that is sent back unchanged changes no name.
 func TestFormKeepsNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"J.Robert", "می\u200cخواهم", `Ada "O'Neil" & <Co>`, "Ada  L.", strings.Repeat("x", 150)} {
@@ -141,7 +141,7 @@ func TestFormKeepsNames(t *testing.T) {
 	}
 }
 
-// tagsOf is the page's tags, without what its inputs are filled with.
+// tagsOf returns the page's tags, without the values of its inputs.
 func tagsOf(page string) []string {
 	return tags.FindAllString(values.ReplaceAllString(page, `value=""`), -1)
 }
@@ -153,7 +153,7 @@ func TestNoPageLinksOrRunsAnything(t *testing.T) {
 	for name, p := range pages("Acme", "Grace", "Hello") {
 		got := render(t, p)
 		if name == "accepted" {
-			got = ourScript.ReplaceAllString(got, "") // which copies the key
+			got = ourScript.ReplaceAllString(got, "") // it copies the key
 		}
 		for _, tag := range []string{"<a ", "<script", "<img", "<iframe", " style=", " onclick"} {
 			if strings.Contains(got, tag) {
@@ -168,7 +168,7 @@ func TestNoPageLinksOrRunsAnything(t *testing.T) {
 	}
 }
 
-// What is wrong is said before all else, and of what.
+// Faults come first on the page, each with its field.
 func TestFaultsComeFirst(t *testing.T) {
 	t.Parallel()
 	got := render(t, pages("Acme", "Grace", "Too long.")["faults"])
@@ -177,7 +177,7 @@ func TestFaultsComeFirst(t *testing.T) {
 	}
 }
 
-// Nobody is told of what the organization does not let them do.
+// The page does not mention what the organization does not let the new member do.
 func TestWelcomeToldByAccess(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[access.AppAccess][2]bool{
@@ -235,7 +235,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Who has joined is promised what their key can do, and no more.
+// The page promises a new member what their key can do, and no more.
 func TestScopesOfAcceptedKey(t *testing.T) {
 	t.Parallel()
 	for scope, want := range map[access.Scope][]bool{

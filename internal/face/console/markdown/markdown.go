@@ -1,5 +1,5 @@
-// Package markdown shows texts of strangers in Markdown on pages of foyer: nothing in them runs, or is
-// loaded from elsewhere.
+// Package markdown shows Markdown texts of strangers on pages of foyer: nothing in them runs, or is loaded from
+// elsewhere.
 package markdown
 
 import (
@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// maxBytes is how much of a text is shown.
+	// maxBytes is the part of a text that is shown.
 	maxBytes = 16 << 10
-	// maxShort is how long a text of which a page has many may be: the parser takes squared time for some.
+	// maxShort bounds each text on a page with many of them: the parser takes squared time for some.
 	maxShort = 1 << 10
 )
 
-// maxLinks is how many times as long as a text the addresses and titles of its links may be together: many links can name one
-// definition, and each gets what that says.
+// maxLinks bounds the addresses and titles of a text's links together, as a multiple of its length: many links can refer to
+// one definition, and each gets a copy of it.
 const maxLinks = 4
 
-// below is how many levels the headings of a text are below those of the page: its own begin at the third.
+// below is how many levels the headings of a text are lowered: the page uses the first two itself.
 const below = 2
 
-// HTML is a text as HTML. HTML in it is left out, as are pictures, of which the text remains, as it does of links whose
-// addresses are too long together. A table most of whose rows lack cells stays as it was written.
+// HTML returns a text as HTML. It leaves out HTML and pictures, and unlinks links whose addresses are too long together;
+// their texts remain. A table most of whose rows lack cells stays as it was written.
 func HTML(source string) template.HTML {
 	source = plaintext.Visible(strings.ToValidUTF8(source[:min(len(source), maxBytes)], ""))
 	options := []goldmark.Option{goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(tame{}, 100)))}
@@ -48,8 +48,8 @@ func HTML(source string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // goldmark escapes texts, and leaves HTML out
 }
 
-// fillsTables reports whether the rows of a text's tables are about as long as their headings. The parser adds the cells that a
-// row lacks: of a heading of 2,000 columns and 4,000 rows of one, it would make 8 million.
+// fillsTables reports whether the rows of a text's tables are about as long as their headings. The parser adds the missing
+// cells of each row: a heading of 2,000 columns above 4,000 rows of one would make 8 million.
 func fillsTables(source string) bool {
 	columns, rows := 0, 0
 	for line := range strings.Lines(source) {
@@ -59,7 +59,7 @@ func fillsTables(source string) bool {
 	return columns*rows <= len(source)
 }
 
-// Short is a text of which a page has many as HTML; a long one as it was written.
+// Short returns a text as HTML, for a page with many of them; a long one stays as it was written.
 func Short(source string) template.HTML {
 	if len(source) > maxShort {
 		return "<p>" + escape(source) + "</p>\n"
@@ -67,7 +67,7 @@ func Short(source string) template.HTML {
 	return HTML(source)
 }
 
-// Inline is a Short text of one paragraph, to stand within another; one of several as it was written.
+// Inline returns a Short text of one paragraph, to be placed within another; a text of several stays as it was written.
 func Inline(source string) template.HTML {
 	text := string(Short(source))
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "<p>"), "</p>\n")
@@ -81,10 +81,10 @@ func escape(source string) template.HTML {
 	return template.HTML(template.HTMLEscapeString(plaintext.Visible(source))) //nolint:gosec // it is escaped
 }
 
-// Cut reports whether not all of a text is shown.
+// Cut reports whether only a part of a text is shown.
 func Cut(source string) bool { return len(source) > maxBytes }
 
-// tame changes what a page cannot have: links that lead nowhere on the web, pictures, and headings above its own.
+// tame changes what a page cannot have: links that do not lead to the web, pictures, and headings above its own.
 type tame struct{}
 
 // Transform changes a document.
@@ -120,7 +120,7 @@ func (tame) Transform(document *ast.Document, reader text.Reader, _ parser.Conte
 	}
 }
 
-// isWeb reports whether an address is one of the web.
+// isWeb reports whether an address is a web address.
 func isWeb(address []byte) bool {
 	u, err := url.Parse(string(address))
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""

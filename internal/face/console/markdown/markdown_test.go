@@ -30,7 +30,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// Whatever is written, nothing of it runs. A text that takes the parser squared time is bounded by its length.
+// Nothing of a text runs, whatever is in it. A text that takes the parser squared time is bounded by its length.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	bad := regexp.MustCompile(`(?i)<(script|img|iframe|style|svg|object|form|input)|<[^>]*\son\w+=|(href|src)="(javascript|data|vbscript):`)
@@ -53,7 +53,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// A row of a table gets as many cells as its heading has: a text of 16 KiB would otherwise make a page of 80 MB.
+// The parser gives each row of a table as many cells as its heading: a text of 16 KiB would otherwise make a page of 80
+// MB.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	if got := string(markdown.HTML("a | b\n-|-\n1 | 2\n3")); strings.Count(got, "<td>") != 4 {
@@ -68,7 +69,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A link has the address and the title of its definition: a text of 16 KiB would otherwise make a page of 50 MB.
+// Each link gets the address and the title of its definition: a text of 16 KiB would otherwise make a page of 50 MB.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	if got := string(markdown.HTML("[a]: https://x.example/ 'b'\n\n" + strings.Repeat("[a] ", 10))); strings.Count(got, `<a href="https://x.example/" title="b"`) != 10 {
@@ -87,7 +88,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A page can have many short texts: what is long is not parsed.
+// A page can have many short texts: long ones are not parsed.
 func TestShort(t *testing.T) {
 	t.Parallel()
 	long := "**<b** " + strings.Repeat("x", 1<<10)

@@ -10,11 +10,11 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// MaxFields is how many fields a form has at most: net/url takes no more of one that has no files.
+// MaxFields is how many fields a form has at most: net/url parses no more of a form without files.
 const MaxFields = 10_000
 
-// ReadForm reads a form of at most limit bytes. Where there is no room for it, it fails with a fault of kind Busy, once the
-// rest has come: net/http waits for that, too, but with the page that tells of the fault in memory.
+// ReadForm reads a form of at most limit bytes. If there is no room for it, it fails with a fault of kind Busy once the
+// rest has arrived: net/http would wait for that, too, but with the page about the fault in memory.
 func ReadForm(w http.ResponseWriter, r *http.Request, limit int64) error {
 	r.Body = io.NopCloser(wire.Body(w, r, limit))
 	err := r.ParseForm()
@@ -28,8 +28,7 @@ func ReadForm(w http.ResponseWriter, r *http.Request, limit int64) error {
 	return err
 }
 
-// readParts reads the fields of a form that can have files into those of one that has none. A file
-// is a field in base64.
+// readParts adds the fields of a multipart form to those of a plain one. A file becomes a field in base64.
 func readParts(r *http.Request) error {
 	parts, err := r.MultipartReader()
 	if errors.Is(err, http.ErrNotMultipart) {
@@ -40,7 +39,7 @@ func readParts(r *http.Request) error {
 	}
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) { // of one that does not arrive as a whole, the error is another
+		if errors.Is(err, io.EOF) { // a form that does not arrive as a whole has another error
 			return nil
 		}
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/base/inflight"
 )
 
-// A form for which there is no room is read to its end before anything is answered, and nothing of it is held.
+// A form without room is read to its end before the answer, and nothing of it is held.
 func TestRefusedFormIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	const size = 200 << 10

@@ -9,33 +9,33 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// Host is what pages need of the server that they are on.
+// Host is what pages need from their server.
 type Host struct {
 	BaseURL string // without a slash at the end
 	// RequestID names the request that w answers.
 	RequestID func(w http.ResponseWriter) string
-	// Report logs why a request failed, if that is not the sender's doing.
+	// Report logs why a request failed, unless the sender caused it.
 	Report func(w http.ResponseWriter, r *http.Request, err error)
-	// Check refuses a request whose sender has made too many that were wrong.
+	// Check refuses a request if its sender has made too many wrong ones.
 	Check func(w http.ResponseWriter, r *http.Request) error
-	// Limit counts a request that was wrong, and refuses it if its sender has made too many.
+	// Limit counts a wrong request, and refuses it if its sender has made too many.
 	Limit func(w http.ResponseWriter, r *http.Request) error
-	// Address is where a request comes from.
+	// Address returns the address that a request comes from.
 	Address func(r *http.Request) string
-	// Network is what a request counts as where a client may do something so often.
+	// Network returns the network that a request counts for in rate limits.
 	Network func(r *http.Request) string
 }
 
-// Base is BaseURL, whose path browsers see before ours.
+// Base is BaseURL. Browsers see its path before ours.
 func (h Host) Base() *url.URL {
 	base, err := url.Parse(h.BaseURL)
 	if err != nil {
-		panic(err) // config.baseURL has read it
+		panic(err) // config.baseURL has parsed it
 	}
 	return base
 }
 
-// Write answers with p. If it cannot be rendered, that is logged and told in plain text.
+// Write answers with p. If p cannot be rendered, it logs the error and answers in plain text.
 func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status int, p Page) {
 	h.orPlain(w, r, t.Write(w, status, p))
 }
@@ -45,7 +45,7 @@ func (h Host) WriteRendered(w http.ResponseWriter, r *http.Request, t Templates,
 	h.orPlain(w, r, t.WriteRendered(w, status, body))
 }
 
-// orPlain says in plain text why a page cannot be shown.
+// orPlain answers in plain text why a page cannot be shown.
 func (h Host) orPlain(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil {
 		h.Report(w, r, err)
@@ -53,9 +53,8 @@ func (h Host) orPlain(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// FromHere refuses a form that is not from a page of ours: what a browser keeps for us it sends
-// along, whoever made the form. Browsers that do not say where a form comes from by Sec-Fetch-Site
-// say it by Origin.
+// FromHere refuses a form that is not from a page of ours: a browser sends our cookies along with a form from anywhere.
+// Browsers that do not send Sec-Fetch-Site name the form's site in Origin.
 func (h Host) FromHere(r *http.Request) error {
 	base, protection := h.Base(), http.NewCrossOriginProtection()
 	if err := protection.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {

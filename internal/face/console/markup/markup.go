@@ -1,5 +1,5 @@
-// Package markup writes the pages that people see: whole HTML documents in one style, which
-// need no script, and allow only that of foyer itself.
+// Package markup writes the pages that people see: whole HTML documents in one style, which need no script, and allow
+// only foyer's own.
 package markup
 
 import (
@@ -19,19 +19,19 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// Page is a template, and what it shows.
+// Page is a template, and its data.
 type Page struct {
 	template string
 	with     any
 }
 
-// Fill returns the page that a template of this name makes of with.
+// Fill returns the page of a template with this name and this data.
 func Fill(template string, with any) Page { return Page{template, with} }
 
-// Templates are what pages are made of.
+// Templates are the templates of pages.
 type Templates struct{ parse func() parsed }
 
-// parsed is what the files of templates hold.
+// parsed holds the parsed files of Templates.
 type parsed struct {
 	templates *template.Template
 	policy    string
@@ -42,9 +42,9 @@ type parsed struct {
 //go:embed templates
 var files embed.FS
 
-// New returns the templates in a folder "templates", which can call funcs; a style.css there adds to
-// the style of all pages. Texts come as they were typed: the templates pass each through one of
-// these. They are read when the first page is shown.
+// New returns the templates in a folder "templates", which can call funcs; a style.css there is added to the style of all
+// pages. Texts are stored as they were typed: the templates pass each through one of funcs. The templates are parsed when
+// the first page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
 	return Templates{sync.OnceValue(func() parsed {
 		style := dense.Replace(strings.Join(strings.Fields(styleIn(files)+styleIn(own)), " "))
@@ -55,7 +55,7 @@ func New(own fs.FS, funcs template.FuncMap) Templates {
 	})}
 }
 
-// styleIn is what a folder adds to the style of pages.
+// styleIn returns what a folder adds to the style of pages.
 func styleIn(folder fs.FS) string {
 	style, err := fs.ReadFile(folder, "templates/style.css")
 	if err != nil {
@@ -64,7 +64,7 @@ func styleIn(folder fs.FS) string {
 	return string(style)
 }
 
-// dense leaves out the spaces of a style that mean nothing, as those within quotes do: each page has it.
+// dense removes spaces from a style that have no meaning, but not those within quotes: each page contains the style.
 var dense = strings.NewReplacer(`": "`, `": "`, ": ", ":", " { ", "{", "; } ", "}", "} ", "}", "; ", ";", ", ", ",")
 
 // Render writes p as a whole HTML document.
@@ -76,8 +76,8 @@ func (t Templates) Render(p Page) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// policy allows a page its own style, its own icon, and forms, scripts, requests and frames of
-// foyer itself. The style is named by its hash, so that no injected one works.
+// policy allows a page its own style, its own icon, and foyer's forms, scripts, requests and frames. It names the style
+// by its hash, so that an injected one does not apply.
 func policy(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
@@ -114,14 +114,14 @@ func (t Templates) WriteRendered(w http.ResponseWriter, status int, body []byte)
 	body = wire.Encode(w, body)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell
+	_, _ = w.Write(body) // the browser may have disconnected; nobody is left to tell
 	return nil
 }
 
-// TimeLayout is how times are written.
+// TimeLayout is the format of times.
 const TimeLayout = "2 January 2006, 15:04 UTC"
 
-// Time shows a time, which the script tells in the reader's own zone, near ones as how long ago or ahead they are.
+// Time shows a time. The script shows it in the reader's time zone, and near times as relative ones.
 func Time(t time.Time) template.HTML {
 	t = t.UTC()
 	text := t.Format(TimeLayout)

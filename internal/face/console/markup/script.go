@@ -12,7 +12,7 @@ import (
 
 // Script is a script of ours, for pages that work without it.
 type Script struct {
-	// Path is where pages find it. It has the script's hash, so that browsers can keep it.
+	// Path is the script's path. It contains the script's hash, so that browsers can cache it.
 	Path string
 	wire.Kept
 }
@@ -20,10 +20,10 @@ type Script struct {
 //go:embed templates/console.js
 var enhancements string
 
-// Enhancements is what all pages can do besides with a script.
+// Enhancements is the script of all pages.
 var Enhancements = newScript("", []byte(enhancements), compress.New(func() []byte { return withoutComments(enhancements) }))
 
-// withoutComments leaves out indentation, and the lines that are comments: each page loads the script.
+// withoutComments removes indentation, and comment lines: each page loads the script.
 func withoutComments(script string) []byte {
 	var short []byte
 	for line := range strings.Lines(script) {
@@ -34,7 +34,7 @@ func withoutComments(script string) []byte {
 	return short
 }
 
-// EmbeddedScript returns the script of what go generate has compressed, whose path begins with a name.
+// EmbeddedScript returns a script that go generate has compressed. Its path begins with name.
 func EmbeddedScript(name string, compressed []byte) Script {
 	return newScript(name, compressed, compress.Embedded(compressed))
 }

@@ -1,5 +1,4 @@
-// Command generate makes the guides that the server shows of the texts in a folder: NAME.md becomes
-// pages/NAME.html.gz.
+// Command generate makes the guides that the server shows from the texts in a folder: NAME.md becomes pages/NAME.html.gz.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"foyer/internal/base/compress"
 )
 
-// names are the guides that are shown.
+// names are the guides that the server shows.
 var names = []string{"guide-app-authors", "guide-page-owners", "guide-operators", "operating", "api", "cli", "cookbook", "performance", "architecture", "glossary"}
 
 func main() {
@@ -57,7 +56,7 @@ func generate(folder, name string, sources io.Writer) error {
 	return os.WriteFile(filepath.Join("pages", name+".html.gz"), compress.Gzip(decorate(out.Bytes())), 0o644)
 }
 
-// links has those between guides lead to their pages, and others of the repository to nowhere.
+// links rewrites links between guides to their pages, and removes the other links into the repository.
 type links struct{}
 
 // Transform changes the links of a document.
@@ -91,7 +90,7 @@ func (links) Transform(document *ast.Document, _ text.Reader, _ parser.Context) 
 
 var code = regexp.MustCompile(`(?s)<pre><code.*?</pre>`)
 
-// decorate makes code that can be copied and scrolled by keys, and tables that fit.
+// decorate makes code copyable and scrollable by keyboard, and makes tables fit.
 func decorate(page []byte) []byte {
 	n := 0
 	page = code.ReplaceAllFunc(page, func(block []byte) []byte {
