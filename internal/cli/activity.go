@@ -68,7 +68,7 @@ func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Org
 	return terminal.Activity.All(out, found)
 }
 
-// newest reads as many entries as a range says, though a page of large ones ends early.
+// newest reads as many entries as the range asks for, although a page of large entries ends early.
 func newest(ctx context.Context, o *client.Organization, f client.AuditFilter, r client.Range) ([]client.AuditEntry, error) {
 	var found []client.AuditEntry
 	for {
@@ -82,7 +82,7 @@ func newest(ctx context.Context, o *client.Organization, f client.AuditFilter, r
 	}
 }
 
-// beforeLast returns the number after which the last n of the entries that a filter chooses come.
+// beforeLast returns the number of the entry before the last n that match a filter.
 func beforeLast(ctx context.Context, o *client.Organization, f client.AuditFilter, n int) (int64, error) {
 	head, err := o.ActivityHead(ctx)
 	if err != nil {
@@ -97,10 +97,10 @@ func beforeLast(ctx context.Context, o *client.Organization, f client.AuditFilte
 	return head.Number, err
 }
 
-// itemID returns the id of the thing that a person names, which is one of the scope.
+// itemID returns the id of the thing that a person names. Its kind is the scope.
 func (c activityList) itemID(ctx context.Context, all *client.Client, o *client.Organization) (string, error) {
 	_, notUUID := uuid.Parse(c.Item)
-	numbered := slices.Contains([]string{"Plugin", "Site", "Webhook", "Key"}, c.Scope) // of these a UUID is a name
+	numbered := slices.Contains([]string{"Plugin", "Site", "Webhook", "Key"}, c.Scope) // for these, a UUID is a name
 	if c.Item == "" || patch.ID(c.Item) != 0 || notUUID == nil && !numbered {
 		return c.Item, nil
 	}
@@ -128,10 +128,10 @@ func (c activityList) itemID(ctx context.Context, all *client.Client, o *client.
 	return strconv.FormatInt(id, 10), err
 }
 
-// followEvery is how often a server is asked for what was done meanwhile.
+// followEvery is how often the server is asked for new entries.
 const followEvery = 2 * time.Second
 
-// follow shows what comes after an entry, until ctx is done, also after a server was away.
+// follow shows the entries after one, until ctx is done. It continues after the server was unreachable.
 func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, out *terminal.Output, to terminal.Log) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -156,7 +156,7 @@ func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, o
 	}
 }
 
-// showAfter shows what there is after an entry, and returns the number of the last one.
+// showAfter shows the entries after one, and returns the number of the last.
 func showAfter(ctx context.Context, o *client.Organization, f client.AuditFilter, out *terminal.Output) (last int64, err error) {
 	last = f.After
 	for e, err := range o.StreamAudit(ctx, f) {
@@ -174,7 +174,7 @@ func showAfter(ctx context.Context, o *client.Organization, f client.AuditFilter
 	return last, nil
 }
 
-// passes reports whether it may help to ask again: the server was away, or is busy.
+// passes reports whether a retry may help: the server was unreachable, or is busy.
 func passes(err error) bool {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused.Status >= http.StatusInternalServerError || refused.Type == "server_error" || client.IsThrottled(err)
@@ -183,7 +183,7 @@ func passes(err error) bool {
 	return !unwritten
 }
 
-// showLine shows an entry in a line, without knowing how wide others will be.
+// showLine shows an entry in a line, without knowing the width of others.
 func showLine(out *terminal.Output, e client.AuditEntry) error {
 	if out.Format == terminal.JSON {
 		return terminal.Activity.One(out, e)

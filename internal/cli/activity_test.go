@@ -16,7 +16,7 @@ import (
 	"foyer/internal/cli/terminal"
 )
 
-// verify exits with 1 and names the first entry that is not there.
+// verify exits with 1 and names the first entry that is missing.
 func TestActivityVerify(t *testing.T) {
 	t.Parallel()
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
@@ -46,7 +46,7 @@ func TestActivityVerify(t *testing.T) {
 	}
 }
 
-// A stream that breaks is asked for again, over HTTP/2 too; an output that is gone ends it.
+// A stream that breaks is requested again, also over HTTP/2; a closed output ends it.
 func TestBrokenStreamPasses(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func TestBrokenStreamPasses(t *testing.T) {
 	}
 }
 
-// Of what is followed, too, a table has the columns that are needed most, and wide has all.
+// Followed entries, too, have the most needed columns in a table, and all columns in wide.
 func TestFollowedLinesAreWide(t *testing.T) {
 	t.Parallel()
 	number := int64(7)
@@ -97,7 +97,7 @@ func TestFollowedLinesAreWide(t *testing.T) {
 	}
 }
 
-// A page of activity ends at 16 MiB, and what is shown does not.
+// A page of activity ends at 16 MiB, but the output has all requested entries.
 func TestLargeActivityIsShownAsFarAsAsked(t *testing.T) {
 	t.Parallel()
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
@@ -128,7 +128,7 @@ func TestLargeActivityIsShownAsFarAsAsked(t *testing.T) {
 	}
 }
 
-// Operators are shown what admins are, of what another organization did too, which nobody is told the doer of.
+// Operators see the same activity as admins. Neither is told who made a change from another organization.
 func TestActivityIsShownAlike(t *testing.T) {
 	t.Parallel()
 	run, o := databaseAndClient(t)

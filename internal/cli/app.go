@@ -19,7 +19,7 @@ type appCommands struct {
 	appShared
 }
 
-// adminAppCommands are those on the database, where --url is that of an app.
+// adminAppCommands are the commands on the database. Their --url is an app's.
 type adminAppCommands struct {
 	Create      adminAppCreate      `cmd:"" help:"Register or install an app."`
 	Credentials adminAppCredentials `cmd:"" help:"Give an installed app other credentials for its git host."`
@@ -118,7 +118,7 @@ func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.O
 	})
 }
 
-// tellDisabled tells that an app is disabled, which its object does not have.
+// tellDisabled reports that an app is disabled, which its object does not show.
 func tellDisabled(ctx context.Context, o *client.Organization, to terminal.Log, id int64) error {
 	found, err := o.ListApps(ctx, client.AppFilter{State: "disabled", IDs: []int64{id}}, client.Range{Limit: 1})
 	if err != nil || found.Count == 0 {
@@ -161,7 +161,7 @@ func create(ctx context.Context, o *client.Organization, out *terminal.Output, d
 	return apps.One(out, app)
 }
 
-// tellSource tells what the compiler says of the files of an app that has some.
+// tellSource reports the compiler's messages about an app's files, if it has any.
 func tellSource(ctx context.Context, o *client.Organization, to terminal.Log, app client.App) error {
 	source, err := o.GetSource(ctx, app.ID)
 	if err != nil {
@@ -287,7 +287,7 @@ func (c appCheck) Run(ctx context.Context, o *client.Organization, out *terminal
 	})
 }
 
-// move says which version an app is to go to.
+// move names the version that an app should go to.
 type move struct {
 	anApp
 	Tag           string `xor:"to" help:"The tag to go to, if not the newest."`

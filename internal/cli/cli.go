@@ -26,16 +26,15 @@ import (
 // Exit codes.
 const (
 	OK      = 0
-	Refused = 1 // the command was understood, but could not be carried out
-	Misused = 2 // it was not understood, or a setting is wrong
+	Refused = 1 // the command was understood, but failed
+	Misused = 2 // the command was not understood, or a setting is wrong
 
-	Interrupted = 130 // ctx was done before it was
+	Interrupted = 130 // ctx was done before the command was
 )
 
 var errInterrupted = errors.New("interrupted")
 
-// serving is the command line of a server, whose start would take half as long again if all
-// commands were read first.
+// serving is the command line of a server. Its start would take half as long again if it parsed all commands.
 type serving struct {
 	DataDir string `placeholder:"DIR" help:"Data folder. [FOYER_DATA_DIR; default ./foyer-data]"`
 	Output  string `short:"o" enum:"table,wide,json,csv" default:"table" placeholder:"FORMAT" help:"Answer in a table, wide (all columns), json or csv."`
@@ -73,7 +72,7 @@ commands then work there. --url or FOYER_URL with FOYER_KEY name another. "foyer
 work on the database, even while servers run. The exit status is 0, 2 if the command line or a setting is refused before
 anything is done, 1 if a command fails later; what a signal interrupts dies of it.`
 
-// under has commands below a noun, and the flags that all of them take.
+// under has the commands of a noun, and their common flags.
 type under[Flags, Commands any] struct {
 	Flags    Flags    `embed:""`
 	Commands Commands `embed:""`
@@ -110,7 +109,7 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return Refused
 }
 
-// refusal is all that is wrong with a request, one fault per line, and when to try again.
+// refusal lists the faults of a request, one per line, and when to try again.
 func refusal(refused *client.Error) (all []string) {
 	for _, f := range refused.Errors {
 		all = append(all, (&client.Error{Errors: []client.Fault{f}}).Error())
@@ -121,7 +120,7 @@ func refusal(refused *client.Error) (all []string) {
 	return all
 }
 
-// lines is all that is wrong, one fault per line.
+// lines lists the faults of an error, one per line.
 func lines(err error) []string {
 	var all []string
 	if refused, ok := errors.AsType[*client.Error](err); ok && len(refused.Errors) > 0 {
@@ -142,13 +141,13 @@ func lines(err error) []string {
 			return []string{at.Scheme + "://" + at.Host + said + asked.Err.Error()}
 		}
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") { // pgx indents what each try met, the same with TLS and without
+	for line := range strings.SplitSeq(err.Error(), "\n") { // pgx indents the errors of its attempts, the same with TLS and without
 		all = append(all, strings.TrimSpace(line))
 	}
 	return slices.Compact(all)
 }
 
-// errorObject is err as the API has errors.
+// errorObject renders err in the API's format of errors.
 func errorObject(err error) []byte {
 	type object struct {
 		Type   string  `json:"type"`
@@ -192,7 +191,7 @@ func (c *commands) format() terminal.Format {
 }
 
 func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	c.JSON = wantsJSON(args) // for what is wrong before the parser has set it
+	c.JSON = wantsJSON(args) // for errors before the parser has set it
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
 			return terminal.Misused(fmt.Errorf("%q is not UTF-8", arg))
@@ -241,9 +240,9 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	return e.cause(ctx, err)
 }
 
-// misunderstood says what is wrong with a command line.
+// misunderstood describes what is wrong with a command line.
 func misunderstood(err error) error {
-	text := strings.Replace(err.Error(), `one of "",`, `one of `, 1) // "" is that a flag is not given
+	text := strings.Replace(err.Error(), `one of "",`, `one of `, 1) // "" stands for a flag that is not given
 	wrong, ok := errors.AsType[*kong.ParseError](err)
 	if ok && strings.HasPrefix(text, "unexpected argument") && strings.Contains(text, "@") &&
 		slices.ContainsFunc(wrong.Context.Flags(), func(f *kong.Flag) bool { return f.Name == "email" }) {
@@ -252,7 +251,7 @@ func misunderstood(err error) error {
 	return errors.New(text)
 }
 
-// wantsJSON reports whether a command line that was not understood asks for JSON.
+// wantsJSON reports whether a command line that could not be parsed asks for JSON.
 func wantsJSON(args []string) bool {
 	for i, arg := range args {
 		switch {
@@ -281,7 +280,7 @@ func (c *commands) parser(args []string, options ...kong.Option) (*kong.Kong, er
 	}, options)...)
 }
 
-// flagValues lists the flags that are given, by name: texts, and those that are on or off.
+// flagValues returns the given flags by name: strings, and booleans that are on.
 func flagValues(c *kong.Context) map[string]string {
 	values := map[string]string{}
 	for _, f := range c.Flags() {

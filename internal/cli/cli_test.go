@@ -16,7 +16,7 @@ import (
 	"foyer/internal/config"
 )
 
-// call runs one command line on a data folder of its own.
+// call runs one command line on its own data folder.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
@@ -42,7 +42,7 @@ func TestServeHasAFlagForEachSettingThatIsNoSecret(t *testing.T) {
 	}
 }
 
-// What looks like a setting and is none is told once by commands on the database, and not by those that read no settings.
+// Commands on the database warn once about an unknown setting; commands that read no settings do not.
 func TestWhatIsNoSettingIsTold(t *testing.T) {
 	t.Parallel()
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_SMPT=x"}
@@ -64,7 +64,7 @@ func TestWhatIsNoSettingIsTold(t *testing.T) {
 	}
 }
 
-// A url that is none is blamed on what it comes from.
+// The error of an invalid url names where the url comes from.
 func TestWrongURLIsBlamed(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -89,7 +89,8 @@ func TestWrongURLIsBlamed(t *testing.T) {
 	}
 }
 
-// --url is the server, though the API has a field of that name: whoever mistakes it sends FOYER_KEY nowhere else.
+// --url is the server, although the API has a field of that name: a user who mixes them up sends FOYER_KEY to no other
+// server.
 func TestKeyIsSentToItsServerAlone(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -139,7 +140,7 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 	}
 }
 
-// Errors are JSON where that is asked for, also of a command line that is refused before it is understood.
+// Errors are JSON if the command line asks for it, even if it cannot be parsed.
 func TestErrorsAreJSONWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -165,7 +166,7 @@ func TestEveryFaultIsALine(t *testing.T) {
 	}
 }
 
-// A server that was reached may have done what it was asked for, so it is not said that it cannot be asked.
+// A server that was reached may have done the request, so the error does not say that it cannot be asked.
 func TestAnswerThatIsLost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
@@ -183,7 +184,7 @@ func TestAnswerThatIsLost(t *testing.T) {
 	}
 }
 
-// A proxy that answers in place of the server does not know what is there.
+// A proxy that answers instead of the server does not know what exists.
 func TestWhatAProxyDoesNotFind(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -198,7 +199,7 @@ func TestWhatAProxyDoesNotFind(t *testing.T) {
 	}
 }
 
-// Whoever is refused for now is told when to try again.
+// A client that is refused for now learns when to try again.
 func TestWhenToTryAgain(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -214,7 +215,7 @@ func TestWhenToTryAgain(t *testing.T) {
 	}
 }
 
-// A database that is away is told in lines that anybody can read, each once.
+// The error of an unreachable database has readable lines, each once.
 func TestDatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	var complaints bytes.Buffer
@@ -226,7 +227,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 	}
 }
 
-// An error of the command line has the type and the code that the API has for it.
+// An error of the command line has the same type and code as in the API.
 func TestFaultsAreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
@@ -240,7 +241,7 @@ func TestFaultsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
-// A url is never dropped: an app is installed from it, or none is made.
+// A url is never dropped: either the app is installed from it, or no app is made.
 func TestAppWithAURLIsInstalled(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -262,7 +263,7 @@ func TestWithoutACommandThereIsHelp(t *testing.T) {
 	}
 }
 
-// A website, a proxy or another API is no server to log in at.
+// A login needs a foyer server: a website, a proxy or another API is refused.
 func TestLoginWantsAFoyerServer(t *testing.T) {
 	t.Parallel()
 	for answer, status := range map[string]int{"<p>Welcome</p>": 200, "<p>Nothing</p>": 404, `{"login":"ada"}`: 200, `["ada"]`: 200, "": 204} {
@@ -278,13 +279,13 @@ func TestLoginWantsAFoyerServer(t *testing.T) {
 	}
 }
 
-// A login says on which commands it has an effect.
+// A login names the commands that it affects.
 func TestLoginSaysWhichCommandsItIsFor(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"uuid":"01890000-0000-7000-8000-000000000001","email":"ada@x.example"}`)
 	}))
 	t.Cleanup(server.Close)
-	t.Chdir(t.TempDir()) // where no database is
+	t.Chdir(t.TempDir()) // it has no database
 	for _, test := range []struct{ flag, variable, which, others string }{
 		{"--profile=default", "FOYER_KEY=", "Commands", ""},
 		{"--profile=two", "FOYER_KEY=", "Commands with --profile=two", ""},
@@ -302,7 +303,7 @@ func TestLoginSaysWhichCommandsItIsFor(t *testing.T) {
 	}
 }
 
-// What is kept is where the server is, and not what sends there.
+// A login stores the server's address, not one that redirects to it.
 func TestLoginFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

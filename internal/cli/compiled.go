@@ -11,15 +11,15 @@ import (
 	"foyer/internal/cli/terminal"
 )
 
-// entries are the files of the top folder that become the bundle.
+// entries are the files in the top folder that become the bundle.
 var entries = []string{"site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs"}
 
-// tellCompiled tells what the compiler says of an app's files, which are in a folder; "": nowhere here. It
-// tells, too, what pages would wait for in vain, and returns how many files do not compile.
+// tellCompiled reports the compiler's messages about an app's files. They are in folder; "": not here. It also reports
+// what would keep pages from running the app, and returns the number of files that do not compile.
 func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
 	for _, f := range s.SourceFiles {
 		place := terminal.Printable(filepath.Join(folder, filepath.FromSlash(f.Filename)))
-		if f.Line > 0 { // else it is what the file imports that is wrong
+		if f.Line > 0 { // else the fault is in an import
 			place += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 		}
 		if f.Error != "" {
@@ -39,8 +39,8 @@ func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
 	return wrong
 }
 
-// notCompiled says that some files do not compile, and what becomes of them unless it was a dry run; runs says that
-// pages have a bundle. nil: all do.
+// notCompiled is the error that some files do not compile, with the consequences unless it was a dry run; nil: all
+// compile. runs says whether pages have a bundle.
 func notCompiled(wrong int, runs, dry bool) error {
 	if wrong == 0 {
 		return nil

@@ -24,8 +24,8 @@ func (completionCommand) Help() string {
 `
 }
 
-// The scripts ask this program for what a command line can go on with, so that they need not
-// change when it does. Zsh takes a file of its fpath for the function itself, until that has run once.
+// The scripts ask this program for the possible next words, so that they need not change with it. Zsh runs a file of its
+// fpath as the body of the function until it has run once.
 var completions = map[string]string{
 	"bash": `_foyer() {
 	local IFS=$'\n'
@@ -71,13 +71,13 @@ type completeCommand struct {
 	Words []string `arg:"" optional:"" help:"The words of a command line, of which the last is completed."`
 }
 
-// Run prints what the last word can be.
+// Run prints the possible last words.
 func (c completeCommand) Run(model *kong.Application, out *terminal.Output) error {
 	_, err := io.WriteString(out, strings.Join(append(complete(model, c.Words), ""), "\n"))
 	return err
 }
 
-// complete lists the commands, flags and values of flags that begin as the last word does.
+// complete lists the commands, flags and values of flags that begin like the last word.
 func complete(model *kong.Application, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -89,7 +89,7 @@ func complete(model *kong.Application, words []string) []string {
 			flags = append(flags, at.Flags...)
 		}
 	}
-	if at.DefaultCmd != nil { // whose name can be left out
+	if at.DefaultCmd != nil { // its name can be left out
 		flags = append(flags, at.DefaultCmd.Flags...)
 	}
 	var all []string
@@ -118,8 +118,7 @@ func complete(model *kong.Application, words []string) []string {
 	return slices.Compact(found)
 }
 
-// completeValue lists the values of a flag, if the last word is one. Bash makes three words of
-// --flag=value.
+// completeValue lists the values of a flag, if the last word is one. Bash splits --flag=value into three words.
 func completeValue(flags []*kong.Flag, words []string) (values []string, ok bool) {
 	var name, given, before string
 	last := words[len(words)-1]

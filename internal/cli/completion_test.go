@@ -47,7 +47,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// Bash, which every machine that runs the tests has, takes its script.
+// Bash runs its script. Every machine that runs the tests has bash.
 func TestBashCompletes(t *testing.T) {
 	t.Parallel()
 	_, script, _ := call(t, "completion", "bash")
@@ -63,7 +63,7 @@ echo "${COMPREPLY[*]}"`)
 	}
 }
 
-// Zsh takes its script from a file as from a pipe: of a file, the first call completes as well.
+// Zsh runs its script from a file and from a pipe: with a file, the first call completes, too.
 func TestZshCompletes(t *testing.T) {
 	t.Parallel()
 	zsh, err := exec.LookPath("zsh")

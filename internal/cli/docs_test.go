@@ -20,7 +20,7 @@ var (
 	flag     = regexp.MustCompile(` --([a-z][a-z-]*)`)
 )
 
-// The commands that the documents write are there, with the flags that they have.
+// The commands in the documents exist, with their flags.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -48,7 +48,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// So are those that the helps write.
+// The commands in the help texts exist, too.
 func TestHelpsNameCommands(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -78,7 +78,7 @@ var (
 	method    = regexp.MustCompile(`(?:org|c)\.(\w+)\(ctx`)
 )
 
-// An operation that a command asks for has a sample of that in the reference.
+// Each operation that a command calls has a sample of the command in the reference.
 func TestCommandsAreSamples(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../face/api/openapi.yaml")
@@ -114,7 +114,7 @@ func TestCommandsAreSamples(t *testing.T) {
 	}
 }
 
-// The help of a command that is there on the database too says how it is called there.
+// The help of a command that also works on the database names that command there.
 func TestHelpsNameTheDatabase(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"app", "site", "invite", "organization", "member", "key", "activity"} {
@@ -129,7 +129,7 @@ func TestHelpsNameTheDatabase(t *testing.T) {
 	}
 }
 
-// checkCommand looks a command up by its words, the last of which may be arguments.
+// checkCommand looks up a command by its words. The last ones may be arguments.
 func checkCommand(t *testing.T, file string, words []string, rest string) {
 	t.Helper()
 	if words[0] == "help" {

@@ -24,23 +24,22 @@ import (
 	"foyer/internal/server"
 )
 
-// creators are the commands, besides serve, that make a database if there is none.
-// Others would hide a typo in its path.
+// creators are the commands besides serve that create a missing database. In others, that would hide a typo in the path.
 var creators = []string{"admin migrate", "admin organization create"}
 
-// environment gives commands what they ask for: the settings, the database, a server.
+// environment provides what commands ask for: the settings, the database, a server.
 type environment struct {
 	environ   []string
 	variables map[string]string
 	stderr    io.Writer
-	command   string // that is run
+	command   string // the command that runs
 	flags     map[string]string
 
 	config       func() (config.Config, error)
 	domain       *server.Domain
 	organization *client.Organization
 	err          error // why a command did not get what it asked for
-	failure      error // the last failure of its own that the API on the database has logged
+	failure      error // the last internal error that the API on the database has logged
 }
 
 func newEnvironment(environ []string, stderr io.Writer) *environment {
@@ -67,7 +66,7 @@ func (e *environment) load() (config.Config, error) {
 	if err != nil {
 		e.err = terminal.Misused(err)
 	}
-	if e.command != "serve" { // which logs them
+	if e.command != "serve" { // serve logs them
 		for _, name := range c.Unknown {
 			fmt.Fprintln(e.stderr, "foyer: warning: no setting has this name:", name)
 		}
@@ -95,7 +94,7 @@ func (e *environment) close() error {
 	return e.domain.Close()
 }
 
-// client returns what asks the server that a command is for, or the API on the database.
+// client returns a client of the server that a command is for, or of the API on the database.
 func (e *environment) client(ctx context.Context) (*client.Client, error) {
 	var c *client.Client
 	if strings.HasPrefix(e.command, "admin ") {
@@ -116,7 +115,7 @@ func (e *environment) currentOrganization(*client.Client) (*client.Organization,
 	return e.organization, e.err
 }
 
-// target is where on the database a command works, and as whom.
+// target is the target of a command on the database.
 func (e *environment) target() admin.Target {
 	return admin.NewTarget(e.flags["organization"], e.flags["as"])
 }
@@ -155,7 +154,7 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 	return c, nil
 }
 
-// server is where a command works, and with which key.
+// server returns the server and key that a command uses.
 func (e *environment) server() (profile.Profile, error) {
 	kept := e.profiles()
 	url, key := e.flags["url"], strings.TrimSpace(e.variables["FOYER_KEY"])
@@ -179,7 +178,8 @@ func (e *environment) server() (profile.Profile, error) {
 	return kept.Of(url)
 }
 
-// otherHost reports whether a url is for another host than the known one, if any; what is no url is for none.
+// otherHost reports whether a url has another host than the known one. A url without a host has none, and without a known
+// one it returns false.
 func otherHost(given, known string) bool {
 	to, err := url.Parse(given)
 	if known == "" || err != nil || to.Host == "" {
@@ -189,7 +189,7 @@ func otherHost(given, known string) bool {
 	return err != nil || origin.Host(to) != origin.Host(from)
 }
 
-// namesServer is what the url of the server comes from.
+// namesServer names the source of the server's url.
 func (e *environment) namesServer() string {
 	switch {
 	case e.flags["url"] != "":
@@ -202,8 +202,8 @@ func (e *environment) namesServer() string {
 
 func (e *environment) profiles() profile.File { return profile.In(e.variables) }
 
-// cause is why a command failed. The API says only that something went wrong, and logs what: who
-// runs a command on the database is who reads the log.
+// cause returns why a command failed. The API only says that something went wrong, and logs the reason: a user who runs a
+// command on the database may read the log.
 func (e *environment) cause(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -217,7 +217,7 @@ func (e *environment) cause(ctx context.Context, err error) error {
 	return err
 }
 
-// causes keeps what the API logs of its own failures.
+// causes keeps the internal errors that the API logs.
 type causes struct {
 	slog.Handler
 	last *error

@@ -119,8 +119,8 @@ func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *termi
 	return out.Say(made, "%s", made.URL)
 }
 
-// tryPage is the page of the server that has a site's element. It stands beside the loader, whose
-// address is in the element.
+// tryPage is the url of the page on the server that contains a site's element. It is beside the loader, whose url is in
+// the element.
 func tryPage(s client.Site) string {
 	_, src, _ := strings.Cut(s.Snippet, `src="`)
 	loader, _, _ := strings.Cut(src, `"`)

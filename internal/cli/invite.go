@@ -61,7 +61,7 @@ var invites = terminal.View[client.Invite]{
 const noMail = "foyer: warning: no mail goes out, since the server has no mail server (FOYER_SMTP): pass the link on by hand" +
 	" with the command `invite link`, or run `invite resend` once it has one."
 
-// warnUnmailed says so if an invite was to be mailed, and is not.
+// warnUnmailed warns if an invite was to be mailed, and was not.
 func warnUnmailed(i client.Invite, to terminal.Log) (warned bool) {
 	if i.Delivery.State != "none" {
 		return false

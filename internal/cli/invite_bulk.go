@@ -39,7 +39,7 @@ other: it does not show that there are more than the limit of a day.`
 }
 
 const (
-	batchSize = 100 // invites that the API takes at once
+	batchSize = 100 // invites that the API takes in one request
 	maxKey    = 255 // bytes of an idempotency key
 )
 
@@ -52,7 +52,7 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	if err := refusedOrNil(twice); err != nil && !c.Partial {
 		return err
 	}
-	if n := len(c.batchKey(len(people.drafts) - 1)); n > maxKey { // the API would refuse it after the first hundred
+	if n := len(c.batchKey(len(people.drafts) - 1)); n > maxKey { // the API would refuse it only after the first hundred
 		return terminal.Misused(fmt.Errorf("--idempotency-key must be at most %d bytes long for so many invites", len(c.IdempotencyKey)-n+maxKey))
 	}
 	if c.Partial {
@@ -69,7 +69,7 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	return shown(out, to, people.drafts, made)
 }
 
-// partly invites those who can be, and adds to refused who cannot.
+// partly sends the invites that are valid, and adds the faults of the others to refused.
 func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log, people team, refused client.Error) error {
 	var drafts []client.InviteDraft
 	var made []client.Invite // of drafts
@@ -93,7 +93,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 	return errors.Join(shown(out, to, drafts, made), refusedOrNil(refused))
 }
 
-// of gives each batch an idempotency key of its own: the first has the one that is given.
+// of gives each batch its own idempotency key: the first batch has the given one.
 func (c inviteBulk) of(o *client.Organization, before int) *client.Organization {
 	if c.IdempotencyKey == "" {
 		return o
@@ -108,7 +108,7 @@ func (c inviteBulk) batchKey(before int) string {
 	return fmt.Sprintf("%s-%d", c.IdempotencyKey, before/batchSize+1)
 }
 
-// shown shows the invites that were made of drafts: no table, if there are none. It warns once of those that are not mailed.
+// shown shows the invites that were made of drafts, without an empty table. It warns once about those that were not mailed.
 func shown(out *terminal.Output, to terminal.Log, drafts []client.InviteDraft, made []client.Invite) error {
 	for i, invite := range made[:min(len(made), len(drafts))] {
 		if mail := drafts[i].SendEmail; (mail == nil || *mail) && warnUnmailed(invite, to) {
@@ -121,7 +121,7 @@ func shown(out *terminal.Output, to terminal.Log, drafts []client.InviteDraft, m
 	return invites.All(out, made)
 }
 
-// refusedOrNil is nil if there is nothing wrong.
+// refusedOrNil returns nil if there are no faults.
 func refusedOrNil(refused client.Error) error {
 	if len(refused.Errors) == 0 {
 		return nil
@@ -130,14 +130,14 @@ func refusedOrNil(refused client.Error) error {
 	return &refused
 }
 
-// team is who is in a file.
+// team has the people in a file.
 type team struct {
 	drafts []client.InviteDraft
-	where  []string // the line of each of them; in JSON, the address or, without one, the place in the list
+	where  []string // the line of each; in JSON, the address or, without one, the index in the list
 }
 
-// unique is a team without those whose address comes again, and what is wrong with these: the server, which gets a hundred
-// at a time, would have the later invite replace the earlier one.
+// unique drops repeated addresses, and returns their faults. The server gets a hundred invites at a time, and would
+// replace the earlier invite by the later one.
 func (c inviteBulk) unique(people team, as terminal.Format) (left team, refused client.Error) {
 	seen := map[string]bool{}
 	for i, d := range people.drafts {
@@ -178,7 +178,7 @@ func (c inviteBulk) read(in terminal.Input) (people team, err error) {
 	return people, err
 }
 
-// fileDraft is an invite as a JSON file has it: with a level as the API takes it.
+// fileDraft is an invite in a JSON file. Its level has the API's format.
 type fileDraft struct {
 	client.InviteDraft
 	Level fileLevel `json:"level"`
@@ -196,7 +196,7 @@ func (l *fileLevel) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// parseLevel reads a level: its name, or its number.
+// parseLevel parses a level: its name, or its number.
 func parseLevel(text string) (client.Level, error) {
 	if level, ok := levels[text]; ok {
 		return level, nil
@@ -227,7 +227,7 @@ func (c inviteBulk) readJSON(content []byte) (people team, err error) {
 	return people, nil
 }
 
-// columns of a file of invites.
+// columns are the columns of a file of invites.
 var columns = map[string]func(*client.InviteDraft, string) error{
 	"target_email": func(d *client.InviteDraft, v string) error { d.TargetEmail = v; return nil },
 	"first_name":   func(d *client.InviteDraft, v string) error { d.FirstName = v; return nil },
@@ -240,7 +240,7 @@ var columns = map[string]func(*client.InviteDraft, string) error{
 	},
 }
 
-// readCSV reads a table. What is wrong is said as compilers do: file:line: what.
+// readCSV reads a table. Errors have the format of compilers, file:line: text.
 func (c inviteBulk) readCSV(content []byte) (people team, err error) {
 	rows := csv.NewReader(bytes.NewReader(content))
 	header, err := rows.Read()
@@ -284,7 +284,7 @@ func checkHeader(header []string) error {
 	return nil
 }
 
-// wrong says what is wrong with a line; the error of a table that is malformed knows which.
+// wrong is the error of a line; a malformed table's error has its own line number.
 func (c inviteBulk) wrong(line int, err error) error {
 	if malformed, ok := errors.AsType[*csv.ParseError](err); ok {
 		line, err = malformed.Line, malformed.Err
@@ -292,7 +292,7 @@ func (c inviteBulk) wrong(line int, err error) error {
 	return fmt.Errorf("%s:%d: %w", c.File, line, err)
 }
 
-// refused says which of all drafts are wrong: the server counts those of a batch.
+// refused names the drafts of a batch that are wrong: the server's indexes are those of the batch.
 func (c inviteBulk) refused(err error, before int, people team, as terminal.Format) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
@@ -307,7 +307,7 @@ func (c inviteBulk) refused(err error, before int, people team, as terminal.Form
 	return refused
 }
 
-// failed adds to refused why it is not known what became of the others: of all from one on.
+// failed adds to refused why the result of all invites after one is unknown.
 func (people team) failed(refused client.Error, err error, from int) client.Error {
 	faults := []client.Fault{{Type: "command_error", Code: "failed", Detail: strings.Join(lines(err), " ")}}
 	if answer, ok := errors.AsType[*client.Error](err); ok && len(answer.Errors) > 0 {
@@ -320,7 +320,7 @@ func (people team) failed(refused client.Error, err error, from int) client.Erro
 	return refused
 }
 
-// place says of a fault in a field where it is: in which line, or of whom.
+// place adds the location to a fault in a field: its line, or its person.
 func (people team) place(f client.Fault, field string, at int, as terminal.Format) client.Fault {
 	f.Attr = field
 	if as != terminal.JSON && field != "" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// newRunner runs commands that succeed, on a database with an organization and its owner.
+// newRunner runs commands that must succeed, on a database with an organization and its owner.
 func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout, stderr string) {
 	t.Helper()
 	env["FOYER_DATA_DIR"] = filepath.Join(t.TempDir(), "data")
@@ -31,7 +31,7 @@ func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout
 	return run
 }
 
-// idIn is the first id in an answer in JSON.
+// idIn returns the first id in a JSON answer.
 func idIn(answer string) string {
 	_, id, _ := strings.Cut(answer, `"id":"`)
 	id, _, _ = strings.Cut(id, `"`)
@@ -73,7 +73,7 @@ func TestInviteWithoutAMailServerWarns(t *testing.T) {
 	}
 }
 
-// The API takes an id in any spelling too.
+// The API, too, accepts an id in any case.
 func TestInviteIDsInUpperCase(t *testing.T) {
 	t.Parallel()
 	run := newRunner(t, map[string]string{})
@@ -86,7 +86,7 @@ func TestInviteIDsInUpperCase(t *testing.T) {
 	}
 }
 
-// An address that is in a file twice is invited once at most, however far apart the two lines are.
+// An address that appears twice in a file is invited at most once, however far apart the two lines are.
 func TestInviteBulkTwice(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{}
@@ -123,7 +123,7 @@ func TestInviteBulkTwice(t *testing.T) {
 	}
 }
 
-// An invite and a member are named by the address that was typed, though the server keeps its domain in ASCII.
+// A command finds an invite and a member by the typed address, although the server stores its domain in ASCII.
 func TestAddressesAreNamedAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	run, o := databaseAndClient(t)
@@ -142,7 +142,7 @@ func TestAddressesAreNamedAsTheyAreTyped(t *testing.T) {
 	}
 }
 
-// teamFile returns a table of invites with these addresses, and n more.
+// teamFile writes a table of invites with these addresses, and n more.
 func teamFile(t *testing.T, n int, addresses ...string) string {
 	t.Helper()
 	for i := range n {
@@ -155,7 +155,7 @@ func teamFile(t *testing.T, n int, addresses ...string) string {
 	return file
 }
 
-// Where a request fails, it is told with those who are refused, and from whom on nobody is invited.
+// If a request fails, the error lists it with the refused invites, and names the first person who is not invited.
 func TestInviteBulkPartlyTellsThatItFailed(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -179,7 +179,7 @@ func TestInviteBulkPartlyTellsThatItFailed(t *testing.T) {
 	}
 }
 
-// Who is wrong in a list, and has no address, is told by their place in it.
+// The error of a list entry without an address names the entry's index.
 func TestInviteBulkTellsWhoHasNoAddress(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -196,7 +196,7 @@ func TestInviteBulkTellsWhoHasNoAddress(t *testing.T) {
 	}
 }
 
-// A file is JSON, however the end of its name is spelt.
+// A file is JSON in any spelling of its extension.
 func TestInviteBulkReadsJSONInUpperCase(t *testing.T) {
 	t.Parallel()
 	run := database(t)

@@ -33,7 +33,7 @@ Examples:
 }
 
 func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log, before beforeProfile) error {
-	if _, err := client.New(c.URL, ""); err != nil { // before a key is asked for
+	if _, err := client.New(c.URL, ""); err != nil { // before it asks for a key
 		return terminal.Misused(err)
 	}
 	key, err := c.key(ctx, in, to)
@@ -74,10 +74,10 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 	return out.Say(answer, "%s now work on %s as %s. The key is in %s.%s", terminal.Printable(which), p.URL, terminal.Printable(user.Email), kept, others)
 }
 
-// user is whose the key is.
+// user returns the key's user.
 func (c loginCommand) user(ctx context.Context, at *client.Client) (client.User, error) {
 	user, err := at.Self(ctx)
-	if err == nil && user.UUID == "" || client.IsNotFound(err) { // such as below /api of one
+	if err == nil && user.UUID == "" || client.IsNotFound(err) { // for example below /api of another server
 		err = errors.New("the server does not answer as a foyer server")
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (c loginCommand) key(ctx context.Context, in terminal.Input, to terminal.Lo
 	return in.Secret("Key: ")
 }
 
-// unsafe says why a key should not be sent to a server.
+// unsafe returns why a key should not be sent to a server.
 func unsafe(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" {
@@ -110,7 +110,7 @@ func unsafe(address string) string {
 	return "whoever is on the way to " + u.Host + " can read the key, as it is not https"
 }
 
-// browse opens a page, if there is a browser. Otherwise its address has been shown.
+// browse opens a page, if there is a browser. The caller has shown its address already.
 func browse(ctx context.Context, page string) {
 	program, args := "xdg-open", []string{page}
 	switch runtime.GOOS {

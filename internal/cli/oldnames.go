@@ -9,23 +9,24 @@ import (
 	"foyer/internal/cli/profile"
 )
 
-// The commands that work on servers and, below admin, on the database; before there was admin,
-// they had the same names there.
+// shared commands work on servers and, below admin, on the database. Before there was admin, they had the same names on
+// both.
 var shared = []string{"app", "site", "invite", "member", "key", "organization", "activity"}
 
-// Commands that have only ever worked on the database, under the names that they had before there was admin.
+// operators have only ever worked on the database. These are their names before there was admin.
 var operators = []string{"user list", "backup", "restore", "migrate", "organization create", "member add", "app credentials"}
 
-// Those that came with admin, and have no other name.
+// admins came with admin, and have no other name.
 var admins = []string{"user signin-link", "user delete", "user unlink", "organization delete", "activity verify"}
 
-// Those that have only ever worked on servers.
+// remotes have only ever worked on servers.
 var remotes = []string{"member get", "organization get"}
 
-// Those that ask under their old names, too: restore always asked, and the others came with admin.
+// askers ask for confirmation under their old names, too: restore always did, and the others came with admin.
 var askers = []string{"restore", "app pull", "app set"}
 
-// rewriteOldName lets commands on the database go on under their old names, for one release, without a question, as then.
+// rewriteOldName keeps the old names of commands on the database working for one release, without a confirmation, as
+// before.
 func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	words, flags := split(args)
 	command := strings.Join(words[:min(2, len(words))], " ")
@@ -60,9 +61,9 @@ func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	return args, nil
 }
 
-// meansServer reports whether a command is told which server to work on, or knows one and no database.
+// meansServer reports whether the command line names a server, or there is a default one and no database.
 func (e *environment) meansServer(command string, flags map[string]bool) bool {
-	if command == "app credentials" { // whose --url is that of a repository
+	if command == "app credentials" { // its --url is a repository's
 		delete(flags, "--url")
 	}
 	if flags["--url"] || flags["--profile"] || e.variables["FOYER_URL"] != "" {
@@ -72,7 +73,7 @@ func (e *environment) meansServer(command string, flags map[string]bool) bool {
 	return err == nil && !e.meansDatabase(flags)
 }
 
-// beforeProfile is what counts before the default profile, for commands that name nothing.
+// beforeProfile returns what takes precedence over the default profile in commands that name no server.
 func (e *environment) beforeProfile() beforeProfile {
 	switch {
 	case e.variables["FOYER_URL"] != "":
@@ -100,11 +101,10 @@ func (e *environment) meansDatabase(flags map[string]bool) bool {
 	return database && !flags["--url"] && !flags["--profile"] && e.variables["FOYER_URL"] == ""
 }
 
-// takeValues are the flags that come before a command's name with a value of their own.
+// takeValues are the flags before a command's name that take a value.
 var takeValues = []string{"--data-dir", "--output", "-o", "--url", "--profile", "--organization", "--as", "--if-match", "--idempotency-key"}
 
-// flagsLast moves the flags that stand before a command behind it: kong knows those of a noun only
-// after the noun.
+// flagsLast moves flags from before a command to its end: kong knows the flags of a noun only after the noun.
 func flagsLast(args []string) []string {
 	i := 0
 	for i < len(args) && strings.HasPrefix(args[i], "-") && args[i] != "--" {
@@ -119,7 +119,7 @@ func flagsLast(args []string) []string {
 	return slices.Concat(args[i:], args[:i])
 }
 
-// split returns the words of a command line up to its first arguments, and which flags it has.
+// split returns the words of a command line up to its first arguments, and the names of its flags.
 func split(args []string) (words []string, flags map[string]bool) {
 	flags = map[string]bool{}
 	for i := 0; i < len(args) && args[i] != "--"; i++ {

@@ -9,9 +9,9 @@ import (
 	"foyer/internal/cli/profile"
 )
 
-// Where a command works is decided as docs/cli.md says.
+// A command works on the server or the database as docs/cli.md describes.
 func TestOldNamesGoOn(t *testing.T) {
-	t.Chdir(t.TempDir()) // which has no ./foyer-data
+	t.Chdir(t.TempDir()) // it has no ./foyer-data
 	home := "HOME=" + t.TempDir()
 	if err := profile.In(map[string]string{"HOME": strings.TrimPrefix(home, "HOME=")}).Put(profile.Default, profile.Profile{URL: "https://x.example"}); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestOldNamesGoOn(t *testing.T) {
 	}
 }
 
-// What both servers and the database have is in the list of what only servers have, or has a name below admin.
+// Each server command of a shared noun either exists below admin, too, or is in the list of those that only servers have.
 func TestOldNamesAreThere(t *testing.T) {
 	t.Parallel()
 	var c commands

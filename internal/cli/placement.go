@@ -28,7 +28,7 @@ func (c siteApps) Run(ctx context.Context, o *client.Organization, out *terminal
 	return listOf(ctx, o, out, c.site(), placements, o.AllPlacements)
 }
 
-// placing is what can be said of an app on a site.
+// placing has the settings of an app on a site.
 type placing struct {
 	Enabled  *bool     `help:"Whether pages run it: true or false."`
 	Position *int64    `help:"Pages start apps in this order."`
@@ -71,7 +71,7 @@ type sitePlace struct {
 	dryRun
 }
 
-// Validate refuses a list of paths that is given and empty: the app would run on all pages.
+// Validate refuses an empty list of paths: the app would run on all pages.
 func (c sitePlace) Validate() error {
 	if c.Paths != nil && len(*c.Paths) == 0 {
 		return notEmpty("paths")

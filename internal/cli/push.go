@@ -45,7 +45,7 @@ Example:
 `
 }
 
-// Validate refuses 0, which is the id of nothing.
+// Validate refuses 0, which is no id.
 func (c appPush) Validate() error {
 	if c.App == "0" {
 		return errors.New("--app: must not be 0")
@@ -53,7 +53,7 @@ func (c appPush) Validate() error {
 	return nil
 }
 
-// pushed is what a push has made.
+// pushed is the result of a push.
 type pushed struct {
 	client.App
 	SourceFiles []client.SourceFile `json:"source_files"`
@@ -94,7 +94,7 @@ var pushes = terminal.View[pushed]{
 	},
 }
 
-// send makes the folder's files those of the app, in one version.
+// send replaces the files of the app by the folder's, in one version.
 func (c appPush) send(ctx context.Context, o *client.Organization, read contents, to io.Writer) (client.AppSource, error) {
 	c.Name = strings.TrimSpace(c.Name) // as the server does
 	declared := plugin.DeclaredName(read.files["plugin.json"])
@@ -120,7 +120,7 @@ func (c appPush) send(ctx context.Context, o *client.Organization, read contents
 	}
 }
 
-// checkRenamed refuses to make a second app where the last push may have given the first one another name.
+// checkRenamed refuses to make a second app if the last push may have renamed the first one.
 func (c appPush) checkRenamed(ctx context.Context, o *client.Organization, wanted string) error {
 	if c.Name == "" || c.Name == wanted {
 		return nil
@@ -132,7 +132,7 @@ func (c appPush) checkRenamed(ctx context.Context, o *client.Organization, wante
 	return err
 }
 
-// create makes an app of the folder's files.
+// create makes an app from the folder's files.
 func (c appPush) create(ctx context.Context, o *client.Organization, wanted, declared string, files client.Files, to io.Writer) (client.AppSource, error) {
 	if declared != "" && declared != wanted {
 		return client.AppSource{}, fmt.Errorf("there is no app %s, and plugin.json would call a new one %s: name that with --app, or the id of an app", wanted, declared)
@@ -149,11 +149,11 @@ func (c appPush) create(ctx context.Context, o *client.Organization, wanted, dec
 	return o.GetSource(ctx, app.ID)
 }
 
-// maxTries is how often a push is sent that others come before.
+// maxTries is how many times a push is sent while others change the app.
 const maxTries = 5
 
-// replace makes the folder's files those of the app, unless somebody else changes it meanwhile: it
-// would keep what they add.
+// replace replaces the files of the app by the folder's, unless somebody else changes the app meanwhile: their new files
+// would stay.
 func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, read contents) (client.AppSource, error) {
 	var etag string
 	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)
@@ -179,7 +179,7 @@ func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, 
 	return o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
 }
 
-// wanted is what the app is named by, where plugin.json may call it something.
+// wanted returns the name or id that the app is looked up by; plugin.json may declare a name.
 func (c appPush) wanted(declared string) string {
 	if name := cmp.Or(c.App, c.Name, declared); name != "" {
 		return name
@@ -191,7 +191,7 @@ func (c appPush) wanted(declared string) string {
 	return filepath.Base(whole)
 }
 
-// find returns the id of the app; 0: the organization has none of that name.
+// find returns the id of the app; 0: the organization has no app of that name.
 func (c appPush) find(ctx context.Context, o *client.Organization, name string) (int64, error) {
 	if id := patch.ID(c.App); id != 0 {
 		return id, nil
@@ -207,13 +207,13 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 	return theOne(idsOf(own), "apps named "+name, nil)
 }
 
-// contents is what is in a folder, by names below it.
+// contents are the files of a folder, by their names relative to it.
 type contents struct {
 	files  client.Files      // that an app can have
 	unsent map[string]string // why others are left out
 }
 
-// leftOut returns what was left out of a folder, and why: a file, or one that it is below.
+// leftOut returns what was left out of a folder, and why: the file, or a folder above it.
 func (c contents) leftOut(name string) (at, why string) {
 	for end, r := range name + "/" {
 		if r == '/' && c.unsent[name[:end]] != "" {
@@ -244,7 +244,7 @@ func readFolder(dir string, to io.Writer) (contents, error) {
 		if err != nil {
 			return err
 		}
-		if why != "" && name == "plugin.json" { // it says which app is meant
+		if why != "" && name == "plugin.json" { // it names the app
 			return fmt.Errorf("plugin.json cannot be sent: %s", why)
 		}
 		if why != "" {
@@ -261,7 +261,7 @@ func readFolder(dir string, to io.Writer) (contents, error) {
 	return all, err
 }
 
-// leave goes on behind a file, or a folder and all that is in it.
+// leave skips a file, or a folder with its contents.
 func leave(d fs.DirEntry) error {
 	if d.IsDir() {
 		return fs.SkipDir
@@ -269,7 +269,7 @@ func leave(d fs.DirEntry) error {
 	return nil
 }
 
-// readFile reads a file, unless there is a reason to leave it out.
+// readFile reads a file, or returns why to leave it out.
 func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, err error) {
 	switch {
 	case !plugin.Takes(name, ""):

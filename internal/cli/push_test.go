@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { sandboxtest.Main(m, server.Tasks()) }
 
-// database returns what runs command lines, without the foyer admin before them, on a database that has an owner.
+// database returns a function that runs command lines, given without foyer admin, on a database that has an owner.
 func database(t *testing.T) func(args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	run, _ := databaseAndClient(t)
 	return run
 }
 
-// databaseAndClient returns with it the API on the same database.
+// databaseAndClient also returns a client of the API on the same database.
 func databaseAndClient(t *testing.T) (func(args ...string) (code int, stdout, stderr string), *client.Organization) {
 	t.Helper()
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
@@ -52,7 +52,7 @@ func databaseAndClient(t *testing.T) (func(args ...string) (code int, stdout, st
 	return run, e.organization
 }
 
-// folder returns one with these files, of the name.
+// folder makes a folder with this name and these files.
 func folder(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -67,7 +67,7 @@ func folder(t *testing.T, name string, files map[string]string) string {
 	return dir
 }
 
-// The name in plugin.json is read as the server reads it: a push of the same folder goes to the same app.
+// A push reads the name in plugin.json as the server does: pushing the same folder again changes the same app.
 func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -85,7 +85,7 @@ func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
 	}
 }
 
-// Before a new app is made, it is known how many files it gets, and not what pages run of it.
+// A dry run of a push tells how many files a new app would get, but not what pages would run.
 func TestPushOfANewAppIsTried(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -96,7 +96,7 @@ func TestPushOfANewAppIsTried(t *testing.T) {
 	}
 }
 
-// Of an app that does not compile, pages go on with the last version that did, if one ever did.
+// If an app does not compile, pages go on with the last version that did, if there is one.
 func TestPushOfWhatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -115,7 +115,7 @@ func TestPushOfWhatDoesNotCompile(t *testing.T) {
 	}
 }
 
-// A file that the app has, and that a push cannot send, is not deleted in the app: pages would run nothing of it.
+// A push does not delete a file of the app that it cannot send: pages would run without it.
 func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -155,7 +155,7 @@ func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	}
 }
 
-// Nor are those below a folder that has become a link.
+// Neither does it delete files below a folder that has become a link.
 func TestPushDeletesNoFileBelowALink(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -185,7 +185,7 @@ func TestPushDeletesNoFileBelowALink(t *testing.T) {
 	}
 }
 
-// What a pull leaves out for its name, the next push does not delete.
+// A push does not delete files that a pull leaves out because of their names.
 func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 	t.Parallel()
 	run, o := databaseAndClient(t)
@@ -210,7 +210,7 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 	}
 }
 
-// A folder that is more than an app is not read to its end, and nothing is asked of the server.
+// A push stops reading a folder that is too large for an app, and sends no request.
 func TestPushOfTooMuch(t *testing.T) {
 	t.Parallel()
 	small, large := map[string]string{}, map[string]string{}
@@ -231,7 +231,7 @@ func TestPushOfTooMuch(t *testing.T) {
 	}
 }
 
-// A diff that goes into a file can be applied: it is as it is, also at the ends of lines that Windows writes.
+// A diff that is redirected to a file can be applied: it is unchanged, including line ends from Windows.
 func TestDiffKeepsTheEndsOfLines(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -245,7 +245,7 @@ func TestDiffKeepsTheEndsOfLines(t *testing.T) {
 	}
 }
 
-// What others have typed comes back in errors, too: the reason of a version that is withdrawn, the name of a file.
+// Errors contain text that others have typed, too: the reason of a withdrawn version, the name of a file.
 func TestErrorsCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
 	run := database(t)

@@ -15,24 +15,24 @@ import (
 
 // What a command asks of its change. It has the flags that its operation takes, and refuses the others.
 
-// ifMatch is of commands that change an object which others may have changed meanwhile.
+// ifMatch has the flag of commands that change an object which others may have changed meanwhile.
 type ifMatch struct {
 	IfMatch string `placeholder:"ETAG" help:"Do it only if the object is still as this ETag names it. The API answers it with the object; commands that have --etag show it."`
 }
 
-// once is of commands that may be run again.
+// once has the flag of commands that may be repeated.
 type once struct {
 	IdempotencyKey string `placeholder:"KEY" help:"Do it once, however often this is run with the same key within 24 hours."`
 }
 
-// dryRun is of commands whose change can be tried.
+// dryRun has the flag of commands with a dry run.
 type dryRun struct {
 	DryRun bool `help:"Make all checks and show what would come of it, but change nothing."`
 }
 
-// checkGiven refuses a flag or an argument that is given with an empty text or list, as that of a variable which is not set: it
-// would stand for everything, or for another place. So would the number 0. What is required is checked by who takes it, what may be
-// cleared is a pointer, and a setting of the server that is empty is not set.
+// checkGiven refuses a flag or argument with an empty text or list, as from an unset variable: it would stand for everything, or
+// for another place. It also refuses the number 0. It leaves out required flags, which their command checks, clearable ones, which
+// are pointers, and the server's settings, where empty means unset.
 func checkGiven(c *kong.Context) error {
 	for _, p := range c.Path {
 		switch f := p.Flag; {
@@ -62,7 +62,7 @@ func isSetting(flag string) bool {
 	return slices.ContainsFunc(config.Settings, func(s config.Setting) bool { return s.Flag() == flag })
 }
 
-// checkSets refuses a patch that would change nothing, as that of a flag that fell away.
+// checkSets refuses a patch that would change nothing, as when an unset variable has dropped a flag.
 func checkSets(patch any) error {
 	if reflect.ValueOf(patch).IsZero() {
 		return terminal.Misused(errors.New("give at least one setting to change"))
@@ -70,7 +70,7 @@ func checkSets(patch any) error {
 	return nil
 }
 
-// given is a list to set: an empty one is not nil.
+// given returns a list to set: an empty one is not nil.
 func given(list *[]string) []string {
 	if list == nil {
 		return nil
@@ -78,7 +78,7 @@ func given(list *[]string) []string {
 	return append([]string{}, *list...)
 }
 
-// asks is what flags ask of a change.
+// asks returns the options of a change that flags ask for.
 func asks(flags map[string]string) (all []client.Ask) {
 	if etag := flags["if-match"]; etag != "" {
 		all = append(all, client.IfMatch(etag))
@@ -92,7 +92,7 @@ func asks(flags map[string]string) (all []client.Ask) {
 	return all
 }
 
-// etag is of commands that show one object.
+// etag has the flag of commands that show one object.
 type etag struct {
 	ETag bool `name:"etag" help:"Show its ETag instead, for --if-match."`
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A variable that is not set must not stand for all origins, all pages or all addresses.
+// An unset variable must not stand for all origins, all pages or all addresses.
 func TestEmptyListsAreRefused(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -36,7 +36,7 @@ func TestEmptyListsAreRefused(t *testing.T) {
 	}
 }
 
-// A preview says which of both is not there; the app need not be on the site.
+// The error of a preview says whether the app or the site is missing; the app need not be on the site.
 func TestPreviewOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -55,7 +55,7 @@ func TestPreviewOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// What stops apps in pages is asked first, and where there is nobody to ask it is refused.
+// A command that stops apps on pages asks first, and is refused if it cannot ask.
 func TestWhatStopsAppsIsAsked(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -79,7 +79,7 @@ func TestWhatStopsAppsIsAsked(t *testing.T) {
 	}
 }
 
-// An argument of a variable that is not set names nothing.
+// An argument from an unset variable names nothing.
 func TestEmptyArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -96,7 +96,7 @@ func TestEmptyArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// 0 is no number of anything, and must not stand for all, the newest or the one in use; nor must an empty line stand for no url.
+// 0 is not a valid number, and must not stand for all, the newest or the current one; nor must an empty line stand for no url.
 func TestNothingIsNotAll(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -120,7 +120,7 @@ func TestNothingIsNotAll(t *testing.T) {
 	}
 }
 
-// A list that is cut off, without a word or a way to see the rest, is no answer.
+// A list must not be cut off without a note or a way to see the rest.
 func TestLimitIsOfOnePage(t *testing.T) {
 	t.Parallel()
 	for _, n := range []string{"0", "-1", "1001"} {
@@ -131,7 +131,7 @@ func TestLimitIsOfOnePage(t *testing.T) {
 	}
 }
 
-// All sessions have no ETag: the flag would have none of them ended.
+// The list of all sessions has no ETag: with the flag, none of them would end.
 func TestETagIsOfOneSession(t *testing.T) {
 	t.Parallel()
 	code, _, complaints := call(t, "user", "sign-out", "--yes", `--if-match="x"`, "--url=http://127.0.0.1:1")
@@ -140,7 +140,7 @@ func TestETagIsOfOneSession(t *testing.T) {
 	}
 }
 
-// A flag that fell away must not look as if it had been set.
+// A dropped flag must not look as if it had been set.
 func TestSetWantsASetting(t *testing.T) {
 	t.Parallel()
 	const want = "foyer: give at least one setting to change\n"

@@ -74,7 +74,7 @@ func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Outp
 	if err != nil {
 		return terminal.Misused(err)
 	}
-	signal.Ignore(syscall.SIGPIPE) // whoever reads the log may go
+	signal.Ignore(syscall.SIGPIPE) // the reader of the log may exit
 	err = server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer, Leave: time.Second}.Run(ctx)
 	if _, wrong := errors.AsType[config.WrongError](err); wrong {
 		return terminal.Misused(err)

@@ -173,7 +173,7 @@ func (c siteRestore) Run(ctx context.Context, o *client.Organization, out *termi
 	return sites.One(out, s)
 }
 
-// values reads KEY=VALUE.
+// values parses KEY=VALUE pairs.
 func values(pairs []string) (map[string]json.RawMessage, error) {
 	var given map[string]json.RawMessage
 	for _, pair := range pairs {

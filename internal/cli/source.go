@@ -67,7 +67,7 @@ type appPull struct {
 	App string `required:"" placeholder:"ID" help:"The app, by id or name."`
 }
 
-// Run writes the files of an app into a folder. What else is there stays.
+// Run writes the files of an app into a folder. Other files there stay.
 func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	source, err := anApp{c.App}.read(ctx, o)
 	if err != nil {
@@ -103,15 +103,15 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %s of app %d into %s.", len(names), terminal.Count(len(source.SourceFiles), "file"), source.ID, c.Dir)
 }
 
-// isHidden reports whether a file, or a folder that it is in, has a name that begins with a dot, or is node_modules, which
-// some disks also find under Node_Modules. Whoever wrote an app could run a program through its .git/config or .envrc.
+// isHidden reports whether a file, or a folder above it, has a name that begins with a dot or is node_modules, in any
+// case, since some disks ignore it. The author of an app could run a program through its .git/config or .envrc.
 func isHidden(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
 		return strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules")
 	})
 }
 
-// changed lists the files that the folder does not have as they are, and asks before some are lost.
+// changed lists the files that are missing or different in the folder, and asks before it replaces some.
 func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, error) {
 	names, replaced := []string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -138,7 +138,8 @@ func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, er
 	return names, in.Confirm("Overwrite %s with other contents?", terminal.Count(replaced, "file"))
 }
 
-// isThere reports whether the folder has a file. Through a link, also one in place of a folder, another would be written.
+// isThere reports whether the folder has a file. It refuses links, also in place of a folder: writing through one would
+// change another file.
 func isThere(root *os.Root, name string) (bool, error) {
 	for at, c := range name + "/" {
 		if c != '/' {

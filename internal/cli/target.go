@@ -22,7 +22,7 @@ type remote struct {
 	Organization string `placeholder:"ID" help:"The organization, by id or name. Without it, that of the profile or the key."`
 }
 
-// adminCommands are those of operators.
+// adminCommands are the operators' commands.
 type adminCommands struct {
 	App          under[admin.Target, adminAppCommands] `cmd:"" help:"Apps of an organization."`
 	Site         under[admin.Target, siteCommands]     `cmd:"" help:"Sites, and the apps placed on them."`
@@ -38,13 +38,13 @@ type adminCommands struct {
 	Migrate      admin.Migrate                         `cmd:"" help:"Bring the schema of the database up to date."`
 }
 
-// found is a thing that people may name by its id or by a name.
+// found is an item that people may name by its id or by a name.
 type found struct {
 	id   int64
 	name string
 }
 
-// find returns the id of the thing that a person names: a number is an id.
+// find returns the id of the item that a person names: a number is an id.
 func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (int64, error) {
 	if id := patch.ID(name); id != 0 {
 		return id, nil
@@ -61,7 +61,7 @@ func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (
 	return theOne(ids, kind+"s named "+name, missing(kind, name))
 }
 
-// theOne returns the only one of ids, of what is told in words; without any, the error none.
+// theOne returns the only id of ids; what describes the items. Without ids, it returns the error none.
 func theOne[T any](ids []T, what string, none error) (id T, err error) {
 	var texts []string
 	for _, id := range ids {
@@ -80,7 +80,7 @@ func missing(kind string, id any) error {
 	return fault.New(fault.NotFound, "There is no %s %v in this organization.", kind, id)
 }
 
-// orMissing says what is not there, where the API has one answer for everything.
+// orMissing names the missing item: the API has the same answer for all.
 func orMissing(err error, kind string, id any) error {
 	if client.IsNotFound(err) {
 		return missing(kind, id)
@@ -88,15 +88,15 @@ func orMissing(err error, kind string, id any) error {
 	return err
 }
 
-// maxSearch is how many bytes the API searches for; a name may be longer.
+// maxSearch is the longest text in bytes that the API searches for; a name may be longer.
 const maxSearch = 400
 
-// searchable is as much of a name as the API searches for.
+// searchable returns the part of a name that the API can search for.
 func searchable(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxSearch)], "")
 }
 
-// stored is an address that a person types, as the server keeps it.
+// stored returns a typed address in the form that the server stores.
 func stored(typed string) string {
 	if plain, err := address.Parse(typed); err == nil {
 		return plain
@@ -104,7 +104,7 @@ func stored(typed string) string {
 	return typed
 }
 
-// appID returns the id of the app that a person names: of several, that of the organization's own.
+// appID returns the id of the app that a person names: among several, the organization's own.
 func appID(ctx context.Context, o *client.Organization, name string) (int64, error) {
 	if id := patch.ID(name); id != 0 {
 		return id, nil
@@ -122,13 +122,13 @@ func appID(ctx context.Context, o *client.Organization, name string) (int64, err
 	return theOne(idsOf(same), "apps named "+name, missing("app", name))
 }
 
-// appsNamed are the apps with a name, also global ones of other organizations.
+// appsNamed returns the apps with a name, including global ones of other organizations.
 func appsNamed(ctx context.Context, o *client.Organization, name string) ([]client.App, error) {
 	found, err := collect(o.AllApps(ctx, client.AppFilter{Search: searchable(name)}))
 	return slices.DeleteFunc(found, func(a client.App) bool { return a.Name != name }), err
 }
 
-// ownApps are those of apps that are the organization's.
+// ownApps returns the apps that belong to the organization.
 func ownApps(ctx context.Context, o *client.Organization, apps []client.App) ([]client.App, error) {
 	info, err := o.Get(ctx)
 	return slices.DeleteFunc(slices.Clone(apps), func(a client.App) bool { return a.OrganizationID != info.ID }), err

@@ -8,14 +8,14 @@ import (
 	"foyer/internal/cli/terminal"
 )
 
-// thing is what an argument names in an organization.
+// thing is an item of an organization that an argument names.
 type thing[T any] struct {
 	kind, name string
 	find       func(context.Context, *client.Organization, string) (id int64, err error)
 	view       terminal.View[T]
 }
 
-// on does something with it.
+// on does something with the item.
 func (t thing[T]) on(ctx context.Context, o *client.Organization, do func(id int64) error) error {
 	id, err := t.find(ctx, o, t.name)
 	if err != nil {
@@ -24,7 +24,7 @@ func (t thing[T]) on(ctx context.Context, o *client.Organization, do func(id int
 	return orMissing(do(id), t.kind, t.name)
 }
 
-// with does something with it, and shows what comes of it.
+// with does something with the item, and shows the result.
 func (t thing[T]) with(ctx context.Context, o *client.Organization, out *terminal.Output, do func(id int64) (T, error)) error {
 	return t.on(ctx, o, func(id int64) error {
 		item, err := do(id)
@@ -35,7 +35,7 @@ func (t thing[T]) with(ctx context.Context, o *client.Organization, out *termina
 	})
 }
 
-// show shows it, or its ETag.
+// show shows the item, or its ETag.
 func (t thing[T]) show(ctx context.Context, o *client.Organization, out *terminal.Output, e etag, get func(*client.Organization, int64) (T, error)) error {
 	return t.on(ctx, o, func(id int64) error {
 		var tag string
@@ -56,7 +56,7 @@ func (t thing[T]) remove(ctx context.Context, o *client.Organization, out *termi
 	})
 }
 
-// listOf shows a list that a thing has.
+// listOf shows a list of an item.
 func listOf[T, U any](ctx context.Context, o *client.Organization, out *terminal.Output, of thing[T], v terminal.View[U], list func(context.Context, int64) iter.Seq2[U, error]) error {
 	return of.on(ctx, o, func(id int64) error {
 		return all(out, v, list(ctx, id))

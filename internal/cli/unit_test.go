@@ -9,8 +9,8 @@ import (
 	"foyer/internal/cli"
 )
 
-// A setting that is refused shows as a failed unit; a crash, which ends with the same
-// status unless Go is told otherwise, does not end the service. What it may use is bounded.
+// An invalid setting makes the unit fail. A crash does not: the unit gives it another exit status than Go's default,
+// which is the same. The unit also limits resources.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("../../deploy/foyer.service")

@@ -123,7 +123,7 @@ func (c userDecline) Run(ctx context.Context, to *client.Client, out *terminal.O
 	return out.Say(map[string]any{"id": c.Invite}, "Declined.")
 }
 
-// noInvite says what is not there, where the API has one answer for everything.
+// noInvite names what is missing: the API has the same answer for all.
 func noInvite(err error, id string) error {
 	if client.IsNotFound(err) {
 		return fault.New(fault.NotFound, "There is no invite %s to your address, or the address is not verified.", id)
@@ -150,7 +150,7 @@ type userSignOut struct {
 	ifMatch
 }
 
-// Validate refuses an ETag of all sessions, which have none.
+// Validate refuses an ETag with all sessions, which have none.
 func (c userSignOut) Validate() error {
 	if c.Session == 0 && c.IfMatch != "" {
 		return errors.New("--if-match: give the id of a session")

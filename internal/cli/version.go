@@ -9,8 +9,7 @@ import (
 // version is set by the linker; "" if the program was not built by make.
 var version string
 
-// Version is that of this program: what it was told when it was built, or else what Go knows of
-// where its source came from.
+// Version is the version of this program: the one set at the build, or else what Go knows about its source.
 func Version() string {
 	if version != "" {
 		return version
@@ -22,7 +21,7 @@ func Version() string {
 	return versionOf(info)
 }
 
-// versionOf is the version of the module; of a build without one, the commit.
+// versionOf is the version of the module or, in a build without one, the commit.
 func versionOf(info *debug.BuildInfo) string {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v

@@ -147,7 +147,7 @@ type webhookDeliveries struct {
 	Limit int `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
 }
 
-// Validate refuses a number that the API does not take.
+// Validate refuses a limit that the API does not accept.
 func (c webhookDeliveries) Validate() error { return terminal.CheckLimit(c.Limit) }
 
 func (c webhookDeliveries) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {

@@ -24,7 +24,7 @@ import (
 	"foyer/internal/server"
 )
 
-// Activity are the commands on what was done in all organizations.
+// Activity has the commands on the activity of all organizations.
 type Activity struct {
 	List   activityList   `cmd:"" default:"withargs" help:"Who did what, the newest first. Can be left out."`
 	Head   activityHead   `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`
@@ -53,7 +53,7 @@ type activityList struct {
 	terminal.Window
 }
 
-// Validate refuses an item that is no id.
+// Validate refuses an item that is not an id.
 func (c activityList) Validate() error {
 	if _, err := uuid.Parse(c.Item); c.Item != "" && err != nil && patch.ID(c.Item) == 0 {
 		return fault.New(fault.Invalid, "--item must be an id, a number or a UUID: the list of the things of its kind shows it")
@@ -88,7 +88,7 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	return terminal.Activity.All(out, entries)
 }
 
-// chain is the id of the organization whose activity is meant, which outlives it.
+// chain returns the id of the organization whose activity is meant. The activity outlives the organization.
 func (w where) chain(ctx context.Context, d *server.Domain) (string, error) {
 	o, err := w.find(ctx, d)
 	if err == nil || w.Organization == "" {
@@ -100,7 +100,7 @@ func (w where) chain(ctx context.Context, d *server.Domain) (string, error) {
 	return "", err
 }
 
-// asClient is what the API writes, as a client of it has it.
+// asClient decodes what the API writes into the client's type.
 func asClient[T any](object []byte) (of T, err error) {
 	err = json.Unmarshal(object, &of)
 	return of, err
@@ -131,7 +131,7 @@ type activityVerify struct {
 	kept activity.Kept
 }
 
-// Validate reads the head.
+// Validate parses the head.
 func (c *activityVerify) Validate() error {
 	if c.Head == "" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"foyer/internal/domain/activity"
 )
 
-// A hash that a tool has kept in capitals is the same one.
+// A hash in capitals is the same hash.
 func TestHeadInCapitals(t *testing.T) {
 	t.Parallel()
 	hash := strings.Repeat("5f", 32)

@@ -35,7 +35,7 @@ func (w where) find(ctx context.Context, d *server.Domain) (org.Organization, er
 	return all[0], nil
 }
 
-// named finds an organization by its id, or by its name if no other has that.
+// named finds an organization by its id, or by its name if that is unique.
 func named(ctx context.Context, d *server.Domain, name string) (org.Organization, error) {
 	all, err := d.Organizations.List(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func named(ctx context.Context, d *server.Domain, name string) (org.Organization
 	return org.Organization{}, fault.Field(fault.Invalid, "organization", "There are %d organizations named %s: give the id of one.", len(found), name)
 }
 
-// Target is where on the database a command works, and as whom.
+// Target is the organization on the database that a command works on, and the member that it acts as.
 type Target struct {
 	where
 	As string `placeholder:"EMAIL" help:"Act as this member. Without it, as the owner who joined first."`
@@ -115,7 +115,7 @@ func (t Target) member(ctx context.Context, d *server.Domain, organizationID str
 	return memberByEmail(members, "as", t.As)
 }
 
-// memberByEmail finds a member; field is what is blamed if there is none.
+// memberByEmail finds a member; field is the field to blame if there is none.
 func memberByEmail(members []org.Membership, field, email string) (org.Membership, error) {
 	email, err := org.ParseEmail(field, email)
 	if err != nil {

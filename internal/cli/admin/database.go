@@ -1,4 +1,4 @@
-// Package admin has the commands of operators, which work on the database.
+// Package admin has the operators' commands, which work on the database.
 package admin
 
 import (
@@ -79,15 +79,15 @@ Keys that were revoked, members who were removed and apps that were disabled aft
 Webhooks are sent nothing, and mails that were waiting are held: foyer admin resume lets them go on.`, c.File, settings.DatabasePath(), settings.SecretPath())
 }
 
-// Resume is the command that lets go on what a restore has held.
+// Resume is the command that releases what a restore has held.
 type Resume struct{}
 
-// Help says what is held.
+// Help says what a restore holds.
 func (Resume) Help() string {
 	return `After a restore, webhooks are sent nothing, and mails that were waiting when the backup was made are held: they may have been sent since.`
 }
 
-// Run lets them go on.
+// Run releases it.
 func (Resume) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	webhooks, mails, err := d.Resume(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (Resume) Run(ctx context.Context, d *server.Domain, out *terminal.Output) e
 	return out.Say(map[string]int64{"webhooks": webhooks, "mails": mails}, "Webhooks that go on: %d. Mails that go on: %d.", webhooks, mails)
 }
 
-// Migrate is the command that brings the schema up to date.
+// Migrate is the command that updates the schema.
 type Migrate struct{}
 
 // Help says when it is needed.
@@ -104,7 +104,7 @@ func (Migrate) Help() string {
 	return `Servers do this when they start. Do it beforehand to see that it works. Servers of an older version refuse to start afterwards.`
 }
 
-// Run brings the schema up to date, which opening a database does.
+// Run updates the schema: opening a database does that.
 func (Migrate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	done, err := d.Migrations(ctx)
 	if err != nil {

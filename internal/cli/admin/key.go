@@ -16,7 +16,7 @@ import (
 	"foyer/internal/server"
 )
 
-// Key are the commands on the keys of everybody.
+// Key has the commands on everybody's keys.
 type Key struct {
 	Create   keyCreate   `cmd:"" help:"Make a key and show it; it is not shown again."`
 	Generate KeyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`
@@ -80,10 +80,10 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 	return nil
 }
 
-// KeyGenerate is the command that makes a key which no database knows.
+// KeyGenerate is the command that makes a key unknown to any database.
 type KeyGenerate struct{}
 
-// Run prints a key that no database knows.
+// Run prints such a key.
 func (KeyGenerate) Run(out *terminal.Output) error {
 	key := access.NewKey()
 	return out.Say(map[string]string{"key": key}, "%s", key)
@@ -117,7 +117,7 @@ func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 	return out.Say(map[string]any{"id": id}, "Revoked key %d. Running servers refuse it within 2 seconds.", id)
 }
 
-// id returns the id of the key: a number is one.
+// id returns the id of the key: a number is an id.
 func (c keyRevoke) id(ctx context.Context, d *server.Domain) (int64, error) {
 	if id := patch.ID(c.Key); id != 0 {
 		return id, nil
@@ -151,7 +151,7 @@ var keys = terminal.View[access.Key]{
 	Object: func(b []byte, k access.Key) []byte { return appendKey(b, k, "") },
 }
 
-// appendKey appends what is kept of a key, and its text, which is "" once it has been shown.
+// appendKey appends the stored fields of a key, and its text, which is "" once it has been shown.
 func appendKey(b []byte, k access.Key, text string) []byte {
 	b = wire.AppendInt(append(b, '{'), "id", k.ID)
 	if text != "" {

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/server"
 )
 
-// Member are the commands on who is in an organization.
+// Member has the commands on the members of an organization.
 type Member struct {
 	Add    memberAdd    `cmd:"" help:"Make somebody a member; whoever is new becomes a user."`
 	List   memberList   `cmd:"" help:"List the members of an organization."`
@@ -34,7 +34,7 @@ type memberAdd struct {
 	level
 }
 
-// level is the flag that names one.
+// level is the flag that names a level.
 type level struct {
 	Level string `required:"" enum:"member,admin,owner" placeholder:"LEVEL" help:"What the member may do: member, admin or owner."`
 }

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/server"
 )
 
-// Organization are the commands on organizations.
+// Organization has the commands on organizations.
 type Organization struct {
 	Create organizationCreate `cmd:"" help:"Make an organization."`
 	List   organizationList   `cmd:"" help:"List all organizations."`
@@ -123,7 +123,7 @@ var organizations = terminal.View[org.Organization]{
 	},
 }
 
-// inviteTTL is how long the invites of an organization live, in seconds; "": as long as the server says.
+// inviteTTL is how long the invites of an organization live, in seconds; "": the server's default.
 func inviteTTL(o org.Organization) string {
 	if o.InviteTTL == 0 {
 		return ""

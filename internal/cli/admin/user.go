@@ -11,7 +11,7 @@ import (
 	"foyer/internal/server"
 )
 
-// User are the commands on everybody.
+// User has the commands on all users.
 type User struct {
 	List       userList       `cmd:"" help:"List the users of all organizations."`
 	SigninLink userSigninLink `cmd:"" help:"Print a link that signs a user in to the console."`

@@ -4,5 +4,5 @@ package profile
 
 import "os"
 
-// lock does nothing here: of two that log in at once, the later one wins.
+// lock does nothing here: of two concurrent logins, the later one wins.
 func lock(*os.File) {}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock waits until nobody else has locked a folder. It is unlocked when it is closed. Where the file system cannot lock
-// folders, such as NFS, it does nothing: of two that log in at once, the later one wins.
+// lock waits for an exclusive lock of a folder. Closing the folder unlocks it. If the file system cannot lock folders, as
+// with NFS, it does nothing: of two concurrent logins, the later one wins.
 func lock(folder *os.File) {
 	for errors.Is(syscall.Flock(int(folder.Fd()), syscall.LOCK_EX), syscall.EINTR) {
 	}

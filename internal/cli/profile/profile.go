@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Default is the name of the profile that is used where none is named.
+// Default is the name of the profile for commands that name none.
 const Default = "default"
 
-// Profile is a server, and the key to use there.
+// Profile is a server, and the key for it.
 type Profile struct {
 	URL          string `json:"url"`
 	Key          string `json:"key"`
 	Organization string `json:"organization,omitempty"` // its id; "": that of the key
 }
 
-// File is where the profiles are; "" if there is no folder for it.
+// File is the path of the file of profiles; "" if there is no folder for it.
 type File string
 
 // In returns the file for a user with these variables.
@@ -83,12 +83,12 @@ func (f File) Of(url string) (Profile, error) {
 	return Profile{}, fmt.Errorf("no key for %s is known: set FOYER_KEY, or run `foyer login %s`", url, url)
 }
 
-// Put keeps a profile.
+// Put saves a profile.
 func (f File) Put(name string, p Profile) error {
 	return f.change(func(all map[string]Profile) { all[name] = p })
 }
 
-// Remove forgets a profile, and returns what it was.
+// Remove deletes a profile, and returns it.
 func (f File) Remove(name string) (Profile, error) {
 	p, err := f.Get(name)
 	if err != nil {
@@ -97,7 +97,7 @@ func (f File) Remove(name string) (Profile, error) {
 	return p, f.change(func(all map[string]Profile) { delete(all, name) })
 }
 
-// change keeps what another foyer changes at the same time.
+// change changes the profiles, and keeps concurrent changes of other processes.
 func (f File) change(change func(map[string]Profile)) (err error) {
 	if f == "" {
 		return errors.New("there is no folder for the profile: set HOME or XDG_CONFIG_HOME")
@@ -110,7 +110,7 @@ func (f File) change(change func(map[string]Profile)) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, locked.Close()) }() // which unlocks it
+	defer func() { err = errors.Join(err, locked.Close()) }() // closing unlocks it
 	lock(locked)
 	all, err := f.read()
 	if err != nil {
@@ -132,7 +132,7 @@ func (f File) read() (map[string]Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(content, &all) != nil { // its error may show a part of a key
+	if json.Unmarshal(content, &all) != nil { // its error may contain a part of a key
 		return nil, fmt.Errorf("%s is not as foyer wrote it: remove it, and log in again", f)
 	}
 	if all == nil { // the file holds null
@@ -141,7 +141,7 @@ func (f File) read() (map[string]Profile, error) {
 	return all, nil
 }
 
-// write replaces the file in one step, readable by its owner alone. A link to it stays one.
+// write replaces the file atomically, readable only by its owner. A link to it stays a link.
 func (f File) write(all map[string]Profile) error {
 	content, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
@@ -165,7 +165,7 @@ func (f File) write(all map[string]Profile) error {
 	return nil
 }
 
-// target is the file itself, or what a link leads to, which need not be there yet.
+// target is the file itself, or the target of a link, which need not exist yet.
 func (f File) target() (string, error) {
 	if file, err := filepath.EvalSymlinks(string(f)); err == nil {
 		return file, nil

@@ -45,7 +45,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Of several profiles for one server, no other is ever taken.
+// If a server has several profiles, only the default one is used.
 func TestProfileOfAServer(t *testing.T) {
 	t.Parallel()
 	file := profile.In(map[string]string{"XDG_CONFIG_HOME": t.TempDir()})
@@ -62,14 +62,14 @@ func TestProfileOfAServer(t *testing.T) {
 		t.Errorf("of two: %v", err)
 	}
 	put(profile.Default, "3")
-	for range 20 { // a map is in another order each time
+	for range 20 { // a map has another order each time
 		if got, err := file.Of(url); err != nil || got.Key != "3" {
 			t.Fatalf("with a default one: %+v, %v", got, err)
 		}
 	}
 }
 
-// What is wrong with the file is said without what is in it.
+// The error of a damaged file does not show its contents.
 func TestADamagedFileIsNotShown(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -85,7 +85,7 @@ func TestADamagedFileIsNotShown(t *testing.T) {
 	}
 }
 
-// Those who log in at once all keep what they say they keep, in the file that a link names.
+// Concurrent logins all keep their profiles, in the file that a link names.
 func TestProfilesAtOnce(t *testing.T) {
 	t.Parallel()
 	home, linked := t.TempDir(), filepath.Join(t.TempDir(), "kept.json")
@@ -115,7 +115,7 @@ func TestProfilesAtOnce(t *testing.T) {
 	}
 }
 
-// The file that a link names is made by the first login, and the link stays.
+// The first login creates the file that a link names, and the link stays.
 func TestLinkToNoFileYet(t *testing.T) {
 	t.Parallel()
 	home, kept := t.TempDir(), t.TempDir()

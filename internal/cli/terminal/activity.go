@@ -8,7 +8,7 @@ import (
 	"foyer/internal/base/page"
 )
 
-// Activity shows what was done, on a server and on the database.
+// Activity shows entries of the activity, from a server or the database.
 var Activity = View[client.AuditEntry]{
 	Columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
 	More:    "NUMBER KEY SESSION ADDRESS REQUEST",
@@ -17,7 +17,7 @@ var Activity = View[client.AuditEntry]{
 	},
 }
 
-// who did something. Who declines an invite is not a user; the name is their address.
+// who names the doer. Somebody who declines an invite is no user; the name is their address.
 func who(e client.AuditEntry) string {
 	switch {
 	case e.User == nil && e.Activity == "declined":
@@ -38,7 +38,7 @@ var ActivityHead = View[client.ActivityHead]{
 	Row:     func(h client.ActivityHead) []any { return []any{h.Number, h.Hash, h.At} },
 }
 
-// Window is how much of the activity is shown.
+// Window is the shown part of the activity.
 type Window struct {
 	Limit  int `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
 	Offset int `placeholder:"N" help:"How many of the newest to skip."`
@@ -52,7 +52,7 @@ func (w Window) Validate() error {
 	return CheckLimit(w.Limit)
 }
 
-// CheckLimit refuses to show nothing of a list, or more than a page.
+// CheckLimit refuses a limit of nothing, or of more than a page.
 func CheckLimit(n int) error {
 	if n < 1 || n > page.MaxLimit {
 		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)

@@ -11,27 +11,27 @@ import (
 	"golang.org/x/term"
 )
 
-// MisuseError is an error in how the program was called.
+// MisuseError is an error in the command line.
 type MisuseError struct{ error }
 
-// Misused returns err as one in how the program was called.
+// Misused returns err as a MisuseError.
 func Misused(err error) error { return MisuseError{err} }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error itself.
 func (m MisuseError) Unwrap() error { return m.error }
 
-// Log is where warnings and the server's log go.
+// Log receives warnings and the server's log.
 type Log struct{ io.Writer }
 
-// Input is where a command reads what must not be on the command line.
+// Input is the source of texts that must not be on the command line.
 type Input struct {
 	io.Reader
-	Questions io.Writer       // where questions are asked
-	Done      <-chan struct{} // closed when nothing is waited for any more
-	Yes       bool            // all are answered
+	Questions io.Writer       // where questions are written
+	Done      <-chan struct{} // closed when the command is interrupted
+	Yes       bool            // all questions are confirmed
 }
 
-// Or returns the value of a flag, or a line that is read if that is "-".
+// Or returns the value of a flag, or, if it is "-", a line of the input.
 func (in Input) Or(value string) (string, error) {
 	if value != "-" {
 		return value, nil
@@ -47,12 +47,12 @@ func (in Input) line() (string, error) {
 	})
 }
 
-// All returns all there is to read.
+// All reads the whole input.
 func (in Input) All() ([]byte, error) {
 	return await(in, func() ([]byte, error) { return io.ReadAll(in) })
 }
 
-// await returns what is read, or an error once nothing is waited for any more: a read cannot be ended.
+// await returns the result of read, or an error once Done is closed: a read cannot be cancelled.
 func await[T any](in Input, read func() (T, error)) (T, error) {
 	var got T
 	var err error
@@ -70,7 +70,7 @@ func await[T any](in Input, read func() (T, error)) (T, error) {
 	}
 }
 
-// terminal returns the file that a person types into; nil: there is none.
+// terminal returns the terminal that a person types into; nil: there is none.
 func (in Input) terminal() *os.File {
 	if file, ok := in.Reader.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
@@ -78,7 +78,7 @@ func (in Input) terminal() *os.File {
 	return nil
 }
 
-// Confirm asks whether to do what cannot be undone.
+// Confirm asks before an action that cannot be undone.
 func (in Input) Confirm(format string, args ...any) error {
 	if in.Yes {
 		return nil
@@ -93,7 +93,7 @@ func (in Input) Confirm(format string, args ...any) error {
 	return nil
 }
 
-// ConfirmName wants the name of what is about to go for good.
+// ConfirmName asks for the name of what is about to be deleted for good.
 func (in Input) ConfirmName(name, what string) error {
 	if in.Yes {
 		return nil
@@ -108,7 +108,7 @@ func (in Input) ConfirmName(name, what string) error {
 	return nil
 }
 
-// ask returns the answer to a question. Without a terminal it must have been given before, by --yes.
+// ask returns the answer to a question. Without a terminal, only --yes can answer.
 func (in Input) ask(question, prompt string) (string, error) {
 	if in.terminal() == nil {
 		return "", Misused(fmt.Errorf("%s There is no terminal to ask on: give --yes", question))
@@ -118,7 +118,7 @@ func (in Input) ask(question, prompt string) (string, error) {
 	return strings.TrimSpace(answer), err
 }
 
-// Secret asks for a text that is not shown while it is typed. Without a terminal it is a line of the input.
+// Secret asks for a text that is not shown while it is typed. Without a terminal, it reads a line of the input.
 func (in Input) Secret(question string) (string, error) {
 	file := in.terminal()
 	if file == nil {

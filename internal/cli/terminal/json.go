@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// apiTime is how the API writes times: six digits, also where the last ones are 0.
+// apiTime is the API's format of times: always six digits, even if the last ones are 0.
 const apiTime = `"2006-01-02T15:04:05.000000Z"`
 
-// appendJSON appends v as encoding/json has it, but its times as the API does.
+// appendJSON appends v as encoding/json does, but with times in the API's format.
 func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	if !v.IsValid() {
 		return append(b, "null"...), nil
@@ -51,7 +51,7 @@ func appendItems(b []byte, v reflect.Value) (_ []byte, err error) {
 	return append(b, ']'), nil
 }
 
-// appendFields appends the fields of a struct, those of the structs in it that have no name among them.
+// appendFields appends the fields of a struct, including those of embedded structs.
 func appendFields(b []byte, v reflect.Value) (_ []byte, err error) {
 	for f, value := range v.Fields() {
 		name, option, named := strings.Cut(f.Tag.Get("json"), ",")

@@ -24,7 +24,7 @@ type timed struct {
 	hidden int
 }
 
-// It is the JSON of encoding/json, but that the fractions of times keep their zeros.
+// The JSON equals that of encoding/json, except that fractions of times keep their zeros.
 func TestTimesAreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
 	at := func(microseconds int) time.Time {

@@ -23,7 +23,7 @@ func (l *Lifetime) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// InviteTTL is how long invites live, in seconds; 0: as long as the server says.
+// InviteTTL is how long invites live, in seconds; 0: the server's default.
 type InviteTTL int64
 
 // UnmarshalText implements encoding.TextUnmarshaler.

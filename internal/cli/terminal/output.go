@@ -1,4 +1,4 @@
-// Package terminal is how commands speak with whoever runs them: tables, JSON, questions.
+// Package terminal is how commands talk to their users: tables, JSON, questions.
 package terminal
 
 import (
@@ -22,7 +22,7 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// Format is how a command answers.
+// Format is the format of a command's answer.
 type Format string
 
 // The formats.
@@ -33,16 +33,16 @@ const (
 	CSV   Format = "csv"
 )
 
-// Output is where a command answers.
+// Output is where a command writes its answer.
 type Output struct {
 	io.Writer
 	Format   Format
-	Terminal bool // there is one
-	Width    int  // of the terminal; 0: it is not known, or there is none
-	Color    bool // the terminal shows colors, and whoever uses it wants them
+	Terminal bool // it is a terminal
+	Width    int  // of the terminal; 0: it is unknown, or there is none
+	Color    bool // the terminal shows colors, and its user wants them
 }
 
-// NewOutput returns one in a format. Only a terminal has a width and colors.
+// NewOutput returns an output in a format. Only a terminal has a width and colors.
 func NewOutput(w io.Writer, f Format, noColor bool) *Output {
 	out := &Output{Writer: w, Format: f}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -53,7 +53,7 @@ func NewOutput(w io.Writer, f Format, noColor bool) *Output {
 	return out
 }
 
-// Say answers a command that has done something: with a sentence, or with answer.
+// Say answers a command that has done something, with a sentence or with answer.
 func (o *Output) Say(answer any, format string, args ...any) error {
 	switch {
 	case o.Format == JSON:
@@ -65,13 +65,14 @@ func (o *Output) Say(answer any, format string, args ...any) error {
 	return err
 }
 
-// SayOnce is Say of what cannot be shown again: if whoever reads has gone, that is an error to tell, and not foyer's end.
+// SayOnce is Say for what cannot be shown again: if the reader has exited, that is an error to report, and does not end
+// foyer.
 func (o *Output) SayOnce(answer any, format string, args ...any) error {
 	signal.Ignore(syscall.SIGPIPE)
 	return o.Say(answer, format, args...)
 }
 
-// record writes an object in CSV: its names in a line, its values in another.
+// record writes an object in CSV: its names in one line, its values in the next.
 func (o *Output) record(answer any) error {
 	object, err := appendJSON(nil, reflect.ValueOf(answer))
 	if err != nil {
@@ -96,7 +97,7 @@ func (o *Output) record(answer any) error {
 	return writeCSV(o, rows)
 }
 
-// plain is a value of JSON as a cell.
+// plain returns a JSON value as a cell.
 func plain(value json.RawMessage) string {
 	var one string
 	var several []string
@@ -111,7 +112,7 @@ func plain(value json.RawMessage) string {
 	return string(value)
 }
 
-// object writes JSON in a line.
+// object writes JSON in one line.
 func (o *Output) object(answer any) error {
 	text, err := appendJSON(nil, reflect.ValueOf(answer))
 	if err != nil {
@@ -125,12 +126,12 @@ func (o *Output) line(text []byte) error {
 	return err
 }
 
-// View is how things of one kind are shown.
+// View describes how to show things of one kind.
 type View[T any] struct {
 	Columns string // separated by spaces
-	More    string // columns that a plain table does not have
+	More    string // columns that a plain table lacks
 	Row     func(T) []any
-	Object  func([]byte, T) []byte // appends its JSON; nil: that of encoding/json
+	Object  func([]byte, T) []byte // appends its JSON; nil: encoding/json does
 }
 
 // One shows a single thing.
@@ -192,7 +193,7 @@ func writeCSV(o *Output, rows [][]string) error {
 	return errors.Join(out.WriteAll(rows), out.Error())
 }
 
-// noFormula is a cell that a spreadsheet shows as it is, and does not compute: others have typed it.
+// noFormula returns a cell that a spreadsheet shows and does not compute: others have typed it.
 func noFormula(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err != nil && cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell
@@ -200,7 +201,7 @@ func noFormula(cell string) string {
 	return cell
 }
 
-// Shown is a text of several lines as it is or, on a terminal, without what could command that.
+// Shown returns a text of several lines as it is or, on a terminal, without characters that could control the terminal.
 func (o *Output) Shown(text string) string {
 	if o.Terminal {
 		return printableLines(text)
@@ -210,12 +211,12 @@ func (o *Output) Shown(text string) string {
 
 const (
 	gap      = 2 // between columns
-	narrow   = 2 // no column is made narrower: a letter and …
+	narrow   = 2 // no column becomes narrower: a letter and …
 	bold     = "\x1b[1m"
 	ordinary = "\x1b[0m"
 )
 
-// lay writes rows as columns. Those of a plain table fit the terminal: the widest cells are cut.
+// lay writes rows as columns. A plain table fits the terminal: it cuts the widest cells.
 func (o *Output) lay(rows [][]string) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -239,7 +240,7 @@ func (o *Output) lay(rows [][]string) error {
 	return err
 }
 
-// join lays cells beside each other; the last one ends the line.
+// join joins cells with padding between them; the last one ends the line.
 func join(row []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range row {
@@ -252,7 +253,7 @@ func join(row []string, widths []int) string {
 	return b.String()
 }
 
-// fit takes from the widest column until all have room.
+// fit narrows the widest columns until all fit.
 func fit(widths []int, room int) {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
@@ -272,7 +273,7 @@ func fit(widths []int, room int) {
 	}
 }
 
-// text is a cell as other programs read it.
+// text returns a cell in the format for other programs.
 func text(cell any) string {
 	switch v := cell.(type) {
 	case time.Time:
@@ -299,7 +300,7 @@ func text(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// Count is a number of things, of which one is named: 1 file, 2 files.
+// Count returns a number with its noun in the singular or plural: 1 file, 2 files.
 func Count(n int, one string) string {
 	if n != 1 {
 		one += "s"
@@ -307,8 +308,7 @@ func Count(n int, one string) string {
 	return strconv.Itoa(n) + " " + one
 }
 
-// Printable is a cell's text. What somebody has typed into the API must not be
-// able to command the terminal of whoever reads it.
+// Printable returns a cell's text. Text that somebody has typed into the API must not control the reader's terminal.
 func Printable(cell any) string {
 	shown := text(cell)
 	if shown == "" {
@@ -317,7 +317,7 @@ func Printable(cell any) string {
 	return strings.Map(printable, shown)
 }
 
-// printableLines is a text of several lines that cannot command the terminal.
+// printableLines returns a text of several lines that cannot control the terminal.
 func printableLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

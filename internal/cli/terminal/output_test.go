@@ -52,7 +52,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// A spreadsheet computes what begins like a formula, and a terminal does what it is told.
+// A spreadsheet computes cells that begin like a formula, and a terminal executes control characters.
 func TestCellsOfCSVDoNothing(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -70,7 +70,7 @@ func TestCellsOfCSVDoNothing(t *testing.T) {
 	}
 }
 
-// JSON escapes some of what commands a terminal, and sentences none of it.
+// JSON escapes only some control characters, and sentences escape none.
 func TestAnswersCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
 	const bad, shown = "a\u009b31m\u202eb", "a\uFFFD31m\uFFFDb"
@@ -163,7 +163,7 @@ func TestTextsTakeCells(t *testing.T) {
 	}
 }
 
-// With eight columns, all of them become narrower than their names, and stay below each other.
+// With eight columns, all become narrower than their names, and stay aligned.
 func TestManyColumnsFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	many := View[string]{

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// cells is how many cells of a terminal a text takes.
+// cells returns how many cells of a terminal a text takes.
 func cells(text string) (n int) {
 	for _, r := range text {
 		n += cellsOf(r)
@@ -15,7 +15,7 @@ func cells(text string) (n int) {
 }
 
 func cellsOf(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) { // stands on the one before
+	if unicode.In(r, unicode.Mn, unicode.Me) { // it combines with the one before
 		return 0
 	}
 	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
@@ -24,7 +24,7 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// cut shortens what takes more cells than there is room for.
+// cut shortens a text to the cells that it has room for.
 func cut(text string, room int) string {
 	if cells(text) <= room {
 		return text
