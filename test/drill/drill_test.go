@@ -23,10 +23,10 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// long is on for a longer drill: DRILL=long.
+// long makes drills longer: DRILL=long.
 var long = os.Getenv("DRILL") == "long"
 
-// times is how often something happens in a drill, and in a long one.
+// times returns how often something happens in a drill, or in a long one.
 func times(short, longer int) int {
 	if long {
 		return longer
@@ -34,11 +34,11 @@ func times(short, longer int) int {
 	return short
 }
 
-// fault is what goes wrong while clients change things.
+// fault is a failure that happens while clients change things.
 type fault struct {
 	name        string
 	fleet       func(t *testing.T) *fleet
-	short, long int  // how often it goes wrong, in a drill and in a long one
+	short, long int  // how often it happens, in a drill and in a long one
 	again       int  // how many mails may be sent again, each time
 	strict      bool // no request may fail
 	happens     func(t *testing.T, f *fleet, l *load, round int)
@@ -49,7 +49,7 @@ const atOnce = 16
 
 const soakTime = 10 * time.Minute
 
-var faults = []fault{ // what takes longest first
+var faults = []fault{ // the longest ones first
 	{"SQLite, a soak", onSQLite, 0, 1, 0, true, soak},
 	{"PostgreSQL, a soak", onPostgres(3), 0, 1, 0, true, soak},
 	{"SQLite, killed", onSQLite, 15, 100, atOnce, false, killed},
@@ -77,12 +77,12 @@ func TestFaults(t *testing.T) {
 			f := x.fleet(t)
 			l := f.load()
 			end := l.start()
-			defer end() // also if the test is given up
+			defer end() // also if the test is aborted
 			for round := range n {
 				l.await(t, done, 50+rand.Int64N(100))
 				x.happens(t, f, l, round)
 			}
-			l.await(t, done, 50) // all is well again
+			l.await(t, done, 50) // it has recovered
 			end()
 			for _, check := range l.images {
 				l.wrong = append(l.wrong, check()...)
@@ -103,7 +103,7 @@ func onPostgres(servers int) func(t *testing.T) *fleet {
 	return func(t *testing.T) *fleet { return newFleet(t, right(), dbtest.Empty(t), servers) }
 }
 
-// onCluster has servers on a PostgreSQL of their own, behind a relay.
+// onCluster starts servers on their own PostgreSQL, behind a relay.
 func onCluster(servers int) func(t *testing.T) *fleet {
 	return func(t *testing.T) *fleet {
 		cluster := dbtest.NewCluster(t)
@@ -114,7 +114,7 @@ func onCluster(servers int) func(t *testing.T) *fleet {
 	}
 }
 
-// some is a time in which things happen.
+// some is a random duration in which things happen.
 func some() time.Duration { return 100*time.Millisecond + rand.N(400*time.Millisecond) }
 
 func killed(t *testing.T, f *fleet, _ *load, _ int) {
@@ -135,7 +135,7 @@ func fileAway(t *testing.T, f *fleet, l *load, _ int) {
 	f.await(t, 0, true)
 }
 
-// postgresAway has PostgreSQL unreachable in each of the ways there are, in turn.
+// postgresAway makes PostgreSQL unreachable, in a different way each round.
 func postgresAway(t *testing.T, f *fleet, l *load, round int) {
 	before := l.ended[unknown].Load()
 	switch round % 4 {
@@ -160,7 +160,7 @@ func postgresAway(t *testing.T, f *fleet, l *load, round int) {
 		f.cluster.Start(t)
 	}
 	f.await(t, 0, true)
-	// Clients are told whether it has happened, but of the commits that were under way.
+	// Clients learn whether each request happened, except for commits that were in flight.
 	if unsure := l.ended[unknown].Load() - before; unsure > 2*clients {
 		t.Errorf("%d requests may have happened or not", unsure)
 	}
@@ -172,7 +172,7 @@ func failover(t *testing.T, f *fleet, l *load, _ int) {
 	f.cluster.Kill(t)
 	replica.Promote(t)
 	f.relay.To(replica)
-	f.relay.Cut() // what hangs at the old one
+	f.relay.Cut() // connections that hang at the old one
 	f.relay.Mend()
 	f.cluster = replica
 	for i := range f.servers {
@@ -186,7 +186,7 @@ func restarted(t *testing.T, f *fleet, _ *load, round int) {
 	f.start(t, i)
 }
 
-// locked has somebody at a prompt keep a table: what does not need it goes on.
+// locked has somebody at a prompt hold a table lock: requests that do not need the table go on.
 func locked(t *testing.T, f *fleet, l *load, round int) {
 	unlock := dbtest.Lock(t, f.url, "plugins")
 	defer unlock()
@@ -200,18 +200,18 @@ func locked(t *testing.T, f *fleet, l *load, round int) {
 	}
 }
 
-// onFew has three servers on a database that gives fewer connections than they want.
+// onFew starts three servers on a database that allows fewer connections than they want.
 func onFew(t *testing.T) *fleet {
 	few, all := dbtest.Few(t, 12)
 	f := newFleet(t, right(), few+"&pool_max_conns=5", 3)
-	f.env = append(f.env, "FOYER_DATABASE="+all) // of commands
+	f.env = append(f.env, "FOYER_DATABASE="+all) // for commands
 	return f
 }
 
 func nothing(t *testing.T, _ *fleet, l *load, _ int) { l.await(t, done, 1000) }
 
-// silentMail has as many mail servers as are asked at a time take a connection and say nothing:
-// others get their mails meanwhile.
+// silentMail lets as many connections to the mail server hang as a server opens at a time: other mails are sent
+// meanwhile.
 func silentMail(t *testing.T, f *fleet, l *load, _ int) {
 	f.post.Silent.Store(true)
 	eventually(t, "all mail waits", func() bool { return f.post.Connections() >= atOnce })
@@ -226,7 +226,7 @@ func silentMail(t *testing.T, f *fleet, l *load, _ int) {
 	f.post.Mend()
 }
 
-// imageOfSQLite copies the files as they are at one moment, as a power failure leaves them.
+// imageOfSQLite copies the files at one moment, as a power failure would leave them.
 func imageOfSQLite(t *testing.T, f *fleet, l *load, _ int) {
 	at, dir := time.Now(), t.TempDir()
 	pid := f.servers[0].cmd.Process.Pid
@@ -246,7 +246,7 @@ func imageOfPostgres(t *testing.T, f *fleet, l *load, _ int) {
 	l.images = append(l.images, func() []string { return f.checkImage(t, l, at, image.URL(), t.TempDir()) })
 }
 
-// checkImage starts a server on a copy: it has all that was acknowledged when it was made.
+// checkImage starts a server on a copy. It must have all that was acknowledged when the copy was made.
 func (f *fleet) checkImage(t *testing.T, l *load, at time.Time, database, dir string) []string {
 	t.Helper()
 	image := prepare(t, f.program, database, dir, f.key, 1)
@@ -256,7 +256,7 @@ func (f *fleet) checkImage(t *testing.T, l *load, at time.Time, database, dir st
 	return wrong
 }
 
-// soak goes on for long, in which no server may need ever more memory.
+// soak runs for a long time, in which the memory of the servers must not keep growing.
 func soak(t *testing.T, f *fleet, _ *load, _ int) {
 	time.Sleep(soakTime)
 	for _, p := range f.servers {
@@ -273,8 +273,8 @@ func soak(t *testing.T, f *fleet, _ *load, _ int) {
 	}
 }
 
-// Of twins with one Idempotency-Key over two servers, one makes the change, and the others get its
-// answer or are told to wait.
+// Of several requests with the same Idempotency-Key to two servers, one makes the change; the others get its answer or
+// are told to wait.
 func TestTwins(t *testing.T) {
 	t.Parallel()
 	f := onPostgres(2)(t)
@@ -306,7 +306,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// A backup that is taken under load is whole, and is refused once a byte of it is another.
+// A backup that is taken under load is complete, and is refused once one byte has changed.
 func TestBackups(t *testing.T) {
 	t.Parallel()
 	f := onSQLite(t)
@@ -344,7 +344,7 @@ func TestBackups(t *testing.T) {
 	}
 }
 
-// A migration that is killed is finished by the next start.
+// The next start finishes a migration that was killed.
 func TestMigrateKilled(t *testing.T) {
 	t.Parallel()
 	for name, database := range map[string]func(t *testing.T) string{
@@ -376,7 +376,7 @@ func TestMigrateKilled(t *testing.T) {
 	}
 }
 
-// TestWrongPrograms shows that a drill can fail: each of these does something wrong.
+// TestWrongPrograms shows that a drill can fail: each of these programs has a bug.
 func TestWrongPrograms(t *testing.T) {
 	t.Parallel()
 	for name := range wrongs {

@@ -21,14 +21,14 @@ import (
 	"foyer/internal/infra/mail/mailtest"
 )
 
-// fleet is servers that share a database, a mail server and settings.
+// fleet has servers that share a database, a mail server and settings.
 type fleet struct {
 	program string
 	key     string
 	dir     string
 	env     []string
 	url     string          // of the database; "": SQLite
-	cluster *dbtest.Cluster // that has the database, if it is the fleet's own
+	cluster *dbtest.Cluster // its server, if the fleet has its own
 	relay   *dbtest.Relay   // to the cluster
 	post    *dbtest.Relay   // to the mail server
 	smtp    *mailtest.Server
@@ -37,12 +37,12 @@ type fleet struct {
 	logMu   sync.Mutex
 }
 
-// process is one server, which always listens on the same address.
+// process is one server. It always listens on the same address.
 type process struct {
 	address string
 	cmd     *exec.Cmd
 	ended   chan struct{}
-	left    atomic.Bool // a proxy sends it nothing
+	left    atomic.Bool // a proxy would not use it
 }
 
 // newFleet starts servers on a database: a url of PostgreSQL, or "" for SQLite.
@@ -55,7 +55,7 @@ func newFleet(t *testing.T, program, database string, servers int) *fleet {
 	return f
 }
 
-// prepare is newFleet without a start.
+// prepare is newFleet without starting the servers.
 func prepare(t *testing.T, program, database, dir, key string, servers int) *fleet {
 	t.Helper()
 	f := &fleet{program: program, key: key, dir: dir, url: database, smtp: mailtest.Start(t, mailtest.Config{})}
@@ -90,7 +90,7 @@ func (f *fleet) Write(text []byte) (int, error) {
 
 func (f *fleet) at(i int) string { return "http://" + f.servers[i%len(f.servers)].address }
 
-// balanced is the url of the next server that a proxy would take.
+// balanced returns the url of the next server that a proxy would use.
 func (f *fleet) balanced(n int) string {
 	for i := range f.servers {
 		if !f.servers[(n+i)%len(f.servers)].left.Load() {
@@ -111,7 +111,7 @@ func (f *fleet) start(t *testing.T, i int) {
 	}
 	p.cmd, p.ended = cmd, ended
 	go func() {
-		_ = cmd.Wait() // says how it ended, which the log does too
+		_ = cmd.Wait() // returns the exit status, which the log has, too
 		close(ended)
 	}()
 	f.await(t, i, true)
@@ -127,13 +127,13 @@ func (f *fleet) ready(i int) bool {
 	return res.StatusCode == http.StatusOK
 }
 
-// await returns once a server is ready, or is not.
+// await waits until a server is ready, or is not.
 func (f *fleet) await(t *testing.T, i int, ready bool) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("a server says that it is ready: %t", ready), func() bool { return f.ready(i) == ready })
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(3 * time.Minute)
@@ -158,7 +158,7 @@ func (f *fleet) stop(t *testing.T, i int) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	f.await(t, i, false) // as a proxy asks
+	f.await(t, i, false) // as a proxy checks
 	p.left.Store(true)
 	<-p.ended
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
@@ -179,7 +179,7 @@ func (f *fleet) run(args ...string) ([]byte, error) {
 
 var panics = regexp.MustCompile(`panic|DATA RACE`)
 
-// report fails the test with what is wrong.
+// report fails the test with the faults that were found.
 func (f *fleet) report(t *testing.T, l *load, wrong []string) {
 	t.Helper()
 	f.logMu.Lock()

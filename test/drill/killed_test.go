@@ -14,9 +14,9 @@ import (
 	api "foyer/client"
 )
 
-// A server that is killed leaves each request done once, or not at all: whoever sends it again with its
-// Idempotency-Key gets the answer of what happened, or has it done. That many times the server is
-// killed between a change and its answer.
+// If a server is killed, each request is done once, or not at all: a client that repeats it with its Idempotency-Key gets
+// the answer of what happened, or has it done now. The test goes on until the server was killed this many times between a
+// change and its answer.
 func TestKilledBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*testing.T) *fleet{"SQLite": onSQLite, "PostgreSQL": onPostgres(2)} {
@@ -29,7 +29,7 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 				s.round(t, kills)
 			}
 			eventually(t, "each request has an answer", func() bool {
-				time.Sleep(time.Second) // those that a killed server worked on stay its own for half a minute
+				time.Sleep(time.Second) // a killed server's requests stay reserved for half a minute
 				s.again(t, kills)
 				return len(s.open) == 0
 			})
@@ -46,15 +46,15 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// sentAgain is requests that are sent until they are answered.
+// sentAgain sends requests again until they are answered.
 type sentAgain struct {
 	*fleet
-	open     []string // those without an answer
+	open     []string // names of requests without an answer
 	made     int      // apps, by the answers
-	replayed int      // of them by requests that had been carried out before the server was killed
+	replayed int      // those that had been done before the server was killed
 }
 
-// round sends requests to a server that is killed meanwhile, and those without an answer once more.
+// round sends requests to a server that is killed meanwhile, and repeats those without an answer.
 func (s *sentAgain) round(t *testing.T, n int) {
 	t.Helper()
 	answers := make([]answer, clients)
@@ -74,7 +74,7 @@ func (s *sentAgain) round(t *testing.T, n int) {
 	s.again(t, n+1)
 }
 
-// again sends those without an answer to a server.
+// again repeats the requests without an answer.
 func (s *sentAgain) again(t *testing.T, n int) {
 	t.Helper()
 	open, l := s.open, s.load()
@@ -94,8 +94,8 @@ func (s *sentAgain) ask(l *load, n int, name string) answer {
 	return c.ask(n, name, "POST", paths["app"], fmt.Sprintf(`{"name":%q}`, name), "Idempotency-Key", name)
 }
 
-// take notes what a request has made. Without an answer, or while the server that was killed may still
-// work on it, it stays open.
+// take notes the result of a request. It stays open without an answer, or while the killed server may still be working on
+// it.
 func (s *sentAgain) take(t *testing.T, name string, a answer) {
 	t.Helper()
 	var app struct {

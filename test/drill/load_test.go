@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// verdict is what a client knows of its request.
+// verdict is what a client knows about its request.
 type verdict int
 
 const (
 	unknown verdict = iota // the connection broke, or a 500: it may have happened
 	done                   // acknowledged
-	refused                // a 503, or too late: it surely has not happened
+	refused                // a 503, or too late: it has certainly not happened
 )
 
 // request is one change that a client asked for.
@@ -33,14 +33,14 @@ type request struct {
 	n       int    // of its client
 	id      string // X-Request-Id
 	kind    kind
-	item    string // the id of what is changed; of what is made, once it is known
+	item    string // the id of the changed item; of a new one, once it is known
 	text    string // name, description or address
 	verdict verdict
 	status  int
 	ended   time.Time
 }
 
-// load is clients that change what they have made, until told to stop.
+// load has clients that change what they have made, until they are told to stop.
 type load struct {
 	key   string
 	url   func(n int) string // of the server for a client's n-th request
@@ -48,7 +48,7 @@ type load struct {
 
 	mu       sync.Mutex
 	requests []*request
-	images   []func() []string // say what is wrong with copies of the database, once the load has ended
+	images   []func() []string // report faults of copies of the database, after the load
 	wrong    []string          // what clients have seen
 	ended    [3]atomic.Int64   // requests by verdict
 	replayed atomic.Int64      // answers that were sent again
@@ -57,12 +57,12 @@ type load struct {
 
 const clients = 8
 
-// load returns clients of all servers.
+// load returns a load on all servers.
 func (f *fleet) load() *load {
 	return &load{key: f.key, url: f.balanced, pause: 5 * time.Millisecond}
 }
 
-// start has clients change things until end is called, which waits for them.
+// start has clients change things until end is called. end waits for them.
 func (l *load) start() (end func()) {
 	l.stop = make(chan struct{})
 	var all sync.WaitGroup
@@ -86,7 +86,7 @@ func (l *load) start() (end func()) {
 	})
 }
 
-// asOf is what clients knew of their requests at a time.
+// asOf returns what clients knew about their requests at a time.
 func (l *load) asOf(at time.Time) (then []*request) {
 	for _, r := range l.requests {
 		copied := *r
@@ -98,7 +98,7 @@ func (l *load) asOf(at time.Time) (then []*request) {
 	return then
 }
 
-// await returns once n more requests have ended with a verdict.
+// await waits until n more requests have ended with a verdict.
 func (l *load) await(t *testing.T, v verdict, n int64) {
 	t.Helper()
 	n += l.ended[v].Load()
@@ -111,7 +111,7 @@ type client struct {
 	name string
 	n    int
 	http *http.Client
-	has  map[string][]string // ids by what they are of
+	has  map[string][]string // ids by kind
 }
 
 func (l *load) client(name string) *client {
@@ -155,7 +155,7 @@ func (c *client) may(k kind) bool {
 	return k.what != "key" || has < 10 // a user has a hundred at most
 }
 
-// any picks a kind of change, each as often as it says.
+// any picks a kind of change at random, weighted by often.
 func (c *client) any() kind {
 	var all []kind
 	for _, k := range kinds {
@@ -166,7 +166,7 @@ func (c *client) any() kind {
 	return all[rand.N(len(all))]
 }
 
-// step makes a change, and reads on the next server what it has changed.
+// step makes a change, and reads the result from the next server.
 func (c *client) step(k kind) *request {
 	r := c.request(k)
 	if k.verb != "create" {
@@ -202,7 +202,7 @@ func (c *client) step(k kind) *request {
 	return r
 }
 
-// accept has nine accept an invite at the same time: one can.
+// accept has nine clients accept an invite at the same time: only one may succeed.
 func (c *client) accept(first *request) {
 	first.verdict, first.kind.what = refused, "link" // it changes nothing
 	link := c.ask(first.n, first.id, "POST", paths["invite"]+first.item+"/link", "")
@@ -233,14 +233,14 @@ func (c *client) accept(first *request) {
 	}
 }
 
-// sees takes note of something wrong.
+// sees records a fault.
 func (l *load) sees(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// request returns the next one of a client.
+// request returns the client's next request.
 func (c *client) request(k kind) *request {
 	c.n++
 	r := &request{n: c.n, id: fmt.Sprintf("%s-%d", c.name, c.n), kind: k}
@@ -250,7 +250,7 @@ func (c *client) request(k kind) *request {
 	return r
 }
 
-// read fails if the next server does not know of a change that was acknowledged.
+// read reports a fault if the next server does not know an acknowledged change.
 func (c *client) read(r *request) {
 	got := c.ask(r.n+1, "", "GET", paths[r.kind.what]+r.item, "")
 	var app struct {
@@ -261,12 +261,12 @@ func (c *client) read(r *request) {
 	}
 }
 
-// replayFor is how long a client asks again what became of a request. A server that was killed before
-// the change leaves it to others after 30 seconds.
+// replayFor is how long a client repeats a request to learn its result. If a server was killed before the change, others
+// may take the request over after 30 seconds.
 var replayFor = map[bool]time.Duration{false: 2 * time.Second, true: 40 * time.Second}[long]
 
-// sendOnce sends a request with an Idempotency-Key until it is told what became of it: it happens once. That it is under way
-// is an answer to the first try, too: net/http sends a request with such a key again when its connection breaks.
+// sendOnce sends a request with an Idempotency-Key until it learns the result: it happens once. The first try, too, may be
+// told that the request is in progress: net/http repeats a request with such a key when its connection breaks.
 func (c *client) sendOnce(r *request, method, path, body string) answer {
 	deadline, unsure := time.Now().Add(replayFor), false
 	for n := r.n; ; n++ {
@@ -279,13 +279,13 @@ func (c *client) sendOnce(r *request, method, path, body string) answer {
 			return got
 		}
 		if time.Now().After(deadline) {
-			return answer{} // of what is refused now, the first try may have happened
+			return answer{} // it is refused now, but the first try may have happened
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// send makes a request, and waits a little where it is told to.
+// send makes a request, and waits a little if the server asks for it.
 func (c *client) send(r *request, method, path, body string) {
 	ask := func() answer { return c.ask(r.n, r.id, method, path, body) }
 	if r.n%2 == 0 && method != "DELETE" && (r.kind.what == "app" || r.kind.what == "invite") { // answers without a secret
@@ -295,7 +295,7 @@ func (c *client) send(r *request, method, path, body string) {
 	r.status = got.status
 	switch {
 	case got.status == 0:
-		time.Sleep(20 * time.Millisecond) // the server is being started
+		time.Sleep(20 * time.Millisecond) // the server is starting
 	case got.status < 300:
 		r.verdict = done
 		var made struct {
@@ -323,13 +323,13 @@ func (c *client) send(r *request, method, path, body string) {
 	c.ended[r.verdict].Add(1)
 }
 
-// tooMany reports whether a refusal is right: a user has a hundred keys at most, and those of
-// which a client knows nothing add up.
+// tooMany reports whether a refusal is correct: a user has a hundred keys at most, and keys with unknown results
+// accumulate.
 func (c *client) tooMany(r *request) bool {
 	return r.kind.verb == "create" && r.kind.what == "key" && c.ended[unknown].Load() > 0
 }
 
-// answer is what a server says; the status is 0 if it says nothing.
+// answer is a server's answer; the status is 0 without one.
 type answer struct {
 	status     int
 	body       []byte
@@ -337,8 +337,7 @@ type answer struct {
 	replayed   bool
 }
 
-// ask sends a request to the n-th server, as a proxy does: to another one if that cannot be
-// reached.
+// ask sends a request to the n-th server. Like a proxy, it tries another one if that cannot be reached.
 func (c *client) ask(n int, id, method, path, body string, headers ...string) (a answer) {
 	for again := range 3 {
 		req, err := http.NewRequest(method, c.url(n+again)+path, strings.NewReader(body))

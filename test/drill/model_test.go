@@ -13,7 +13,7 @@ import (
 	api "foyer/client"
 )
 
-// entry is one of the activity, as `foyer admin activity` tells it.
+// entry is an entry of the activity, in the JSON of `foyer admin activity`.
 type entry struct {
 	Scope     string `json:"scope"`
 	ItemID    string `json:"item_id"`
@@ -21,20 +21,20 @@ type entry struct {
 	RequestID string `json:"request_id"`
 }
 
-// state is what a server has, or should have: by what it is and by id, what clients set.
+// state is what a server has, or should have: what clients set, by kind and id.
 type state map[string]map[string]string
 
 func newState() state { return state{"app": {}, "invite": {}, "member": {}, "key": {}} }
 
-// check returns what is wrong at the end of a drill. Some mails may have been sent again.
+// check returns the faults at the end of a drill. Some mails may have been sent again.
 func (f *fleet) check(t *testing.T, l *load, again int) (wrong []string) {
 	t.Helper()
 	want, invited, wrong := f.compare(t, l.requests)
 	return slices.Concat(l.wrong, wrong, f.checkMails(want["invite"], invited, again))
 }
 
-// compare holds what a server has against what its activity says was done, and that against
-// what clients know. It returns what should be there, and who ever was invited.
+// compare compares a server's state with what its activity says was done, and that with what clients know. It returns
+// what should be there, and everybody who was ever invited.
 func (f *fleet) compare(t *testing.T, requests []*request) (want state, invited map[string]bool, wrong []string) {
 	t.Helper()
 	want, invited, wrong = replay(requests, f.activity(t))
@@ -57,7 +57,7 @@ func (f *fleet) compare(t *testing.T, requests []*request) (want state, invited 
 	return want, invited, wrong
 }
 
-// replay does again what the activity says was done, and holds it against what clients know.
+// replay applies the changes in the activity, and compares them with what clients know.
 func replay(requests []*request, entries []entry) (s state, invited map[string]bool, wrong []string) {
 	s, invited = newState(), map[string]bool{}
 	asked, happened := map[string]*request{}, map[string]int{}
@@ -67,7 +67,7 @@ func replay(requests []*request, entries []entry) (s state, invited map[string]b
 	for _, e := range entries {
 		r := asked[e.RequestID]
 		if r == nil || scopes[r.kind.what] != e.Scope {
-			continue // what the first start made, or what came with it, such as a new member's key
+			continue // from the first start, or a side effect, such as a new member's key
 		}
 		happened[r.id]++
 		switch r.kind.verb {
@@ -100,7 +100,7 @@ func replay(requests []*request, entries []entry) (s state, invited map[string]b
 	return s, invited, wrong
 }
 
-// activity is all there is, the oldest first.
+// activity returns all entries, the oldest first.
 func (f *fleet) activity(t *testing.T) []entry {
 	t.Helper()
 	var all []entry
@@ -121,7 +121,7 @@ func (f *fleet) activity(t *testing.T) []entry {
 	}
 }
 
-// state is what a server lists, and counts, without what the first start has made.
+// state returns what a server lists and counts, without what the first start has made.
 func (f *fleet) state(t *testing.T) (s state, counts map[string]int) {
 	t.Helper()
 	s = newState()
@@ -169,7 +169,7 @@ func (f *fleet) state(t *testing.T) (s state, counts map[string]int) {
 	return s, map[string]int{"app": apps.Count, "invite": invites.Count, "member": members.Count - 1, "key": keys.Count - 1}
 }
 
-// checkMails waits until each pending invite was mailed, and counts how often.
+// checkMails waits until each pending invite was mailed, and counts the mails.
 func (f *fleet) checkMails(pending map[string]string, invited map[string]bool, again int) (wrong []string) {
 	for deadline, tick := time.Now().Add(3*time.Minute), time.Tick(100*time.Millisecond); ; <-tick {
 		sent := map[string]int{}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// wrongs are changes to the program that a drill must find, by name.
+// wrongs are bugs that a drill must find, as changes to the program, by name.
 var wrongs = map[string]struct{ file, from, to string }{
 	"acknowledged and not committed": {
 		"internal/infra/db/writer.go", "return afterCommit(w.conn.run(`COMMIT`))",
@@ -23,7 +23,7 @@ var wrongs = map[string]struct{ file, from, to string }{
 	"a count off by one": {"internal/domain/plugin/erase.go", "count(tx, p, -1, -one(p.IsGlobal))", "count(tx, p, 0, -one(p.IsGlobal))"},
 }
 
-// right is the program as it is.
+// right builds the program without changes.
 var right = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("", "foyer-drill-")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build makes the program with the change that wrong names.
+// build builds the program with the bug that wrong names.
 func build(t *testing.T, wrong string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,11 +16,11 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// proxies are programs that docs/operating.md has a configuration of.
+// proxies are programs for which docs/operating.md has a configuration.
 var proxies = map[string]struct {
 	config func(t *testing.T, address string) string
 	args   []string
-	failed int // how many requests of ten thousand may fail
+	failed int // how many of ten thousand requests may fail
 }{
 	"haproxy": {
 		func(t *testing.T, address string) string {
@@ -40,7 +40,7 @@ var proxies = map[string]struct {
 	},
 }
 
-// documented is the configuration in a language and with a word in it that docs/operating.md has.
+// documented returns the configuration in docs/operating.md that is in a language and contains a word.
 func documented(t *testing.T, language, word string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operating.md")
@@ -58,7 +58,7 @@ func documented(t *testing.T, language, word string) string {
 
 var documentedServer = regexp.MustCompile(`( *server.*)10\.0\.0\.[12]:8000(.*\n)`)
 
-// Behind a proxy as it is documented, servers are restarted in turn and nobody notices.
+// Clients do not notice when servers are restarted in turn behind a proxy that is configured as documented.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	if !long {
@@ -105,7 +105,7 @@ func TestProxies(t *testing.T) {
 				l.await(t, done, 500)
 				f.stop(t, i%3)
 				f.start(t, i%3)
-				time.Sleep(time.Second) // until the proxy has seen it
+				time.Sleep(time.Second) // until the proxy has noticed
 			}
 			end()
 			failed := 0

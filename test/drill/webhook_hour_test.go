@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// An hour by the clock, in which servers are killed twice: each event comes at least once to a receiver
-// that is down for the first third, where it is tried again after 5 seconds, 5 and 30 minutes, and to one that
-// is slow. One that sends on to an inner address gets nothing there.
+// In an hour of real time, servers are killed twice. Each event arrives at least once at a receiver that is down for the
+// first third, where it is retried after 5 seconds, 5 and 30 minutes, and at a slow one. A receiver that redirects to an
+// internal address gets nothing there.
 func TestWebhooksForAnHour(t *testing.T) {
 	if os.Getenv("DRILL") != "hour" {
 		t.Skip("takes an hour: DRILL=hour")
@@ -64,7 +64,7 @@ func TestWebhooksForAnHour(t *testing.T) {
 	}
 }
 
-// slowAtTimes takes 10 seconds for one event of sixteen or so.
+// slowAtTimes takes 10 seconds for about one event in sixteen.
 func slowAtTimes(id string, _ int) int {
 	if strings.HasSuffix(id, "a") {
 		<-time.After(10 * time.Second)
@@ -72,7 +72,7 @@ func slowAtTimes(id string, _ int) int {
 	return http.StatusOK
 }
 
-// leave closes a receiver's port; back has it listen there again.
+// leave closes a receiver's port; back makes it listen there again.
 func leave(t *testing.T, to *receiver) (back func()) {
 	t.Helper()
 	address := to.Listener.Addr().String()
@@ -89,7 +89,7 @@ func leave(t *testing.T, to *receiver) (back func()) {
 	}
 }
 
-// came is how many events have come.
+// came returns how many events have arrived.
 func (to *receiver) came() int {
 	to.mu.Lock()
 	defer to.mu.Unlock()

@@ -21,8 +21,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// receiver is somebody's server that events are sent to. status is what it answers to an event that
-// comes for the n-th time, counted from 0.
+// receiver is a server that receives events. status returns its answer to the n-th delivery of an event, counted from 0.
 type receiver struct {
 	*httptest.Server
 	status func(id string, n int) int
@@ -43,7 +42,7 @@ func newReceiver(t *testing.T, status func(id string, n int) int) *receiver {
 	return to
 }
 
-// ServeHTTP implements http.Handler: it verifies as receivers do.
+// ServeHTTP implements http.Handler: it verifies deliveries as receivers do.
 func (to *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -75,7 +74,7 @@ func (to *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// subscribe makes the webhook that sends to it. What comes waits until the secret is known.
+// subscribe makes the receiver's webhook. Deliveries wait until the secret is known.
 func (to *receiver) subscribe(t *testing.T, o *api.Organization) {
 	t.Helper()
 	to.mu.Lock()
@@ -100,7 +99,7 @@ func sending(t *testing.T) (*fleet, *api.Organization) {
 	return f, c.Organization(api.Current)
 }
 
-// lacks counts the events that did not come.
+// lacks counts the events that did not arrive.
 func (to *receiver) lacks(events []string) (n int) {
 	to.mu.Lock()
 	defer to.mu.Unlock()
@@ -114,8 +113,8 @@ func (to *receiver) lacks(events []string) (n int) {
 
 func fine(string, int) int { return http.StatusOK }
 
-// Each event comes at least once, signed, to a receiver that is fine and to one that fails at first,
-// beside others that hang, are down or gone, while servers are killed.
+// Each event arrives at least once, signed, at a receiver that works and at one that fails at first, while other
+// receivers hang, are down or are gone, and servers are killed.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	f, o := sending(t)
@@ -162,12 +161,12 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
-// events are the ids of all there are, once each entry has its number.
+// events returns the ids of all events, once each entry has its number.
 func (f *fleet) events(t *testing.T, o *api.Organization) (ids []string) {
 	t.Helper()
 	want := 0
 	for _, e := range f.activity(t) {
-		if e.Scope == scopes["app"] || e.Scope == scopes["invite"] && e.Verb != "updated" { // a link that was shown is no event
+		if e.Scope == scopes["app"] || e.Scope == scopes["invite"] && e.Verb != "updated" { // showing a link is no event
 			want++
 		}
 	}
@@ -192,7 +191,7 @@ func (f *fleet) events(t *testing.T, o *api.Organization) (ids []string) {
 	return ids
 }
 
-// measureLateness has 10,000 events happen in a minute, and fails if they come late.
+// measureLateness makes 10,000 events in a minute, and fails if they arrive late.
 func measureLateness(t *testing.T, l *load, to *receiver) {
 	t.Helper()
 	const events, slowest = 10_000, 5 * time.Second
