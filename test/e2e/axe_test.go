@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe is the text of axe-core, which finds what keeps people from using a page.
+// axe is the source of axe-core, which finds accessibility problems.
 var axe = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(binary, "axe")
 	if err := os.CopyFS(dir, os.DirFS("axe")); err != nil {
@@ -31,20 +31,20 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(text) + "; true", err
 })
 
-// appearance is how a page is looked at.
+// appearance is the size and color scheme in which a page is checked.
 type appearance struct {
 	width  int64
 	scheme string
-	forced bool // the colors are forced by the system, and motion is reduced
+	forced bool // the system forces colors, and motion is reduced
 }
 
-// Each page is looked at in two of these with script, and in the others without.
+// Each page is checked in two of these with script, and in the other two without.
 var appearances = map[bool][]appearance{
 	true:  {{width: 1366, scheme: "light"}, {width: 390, scheme: "dark"}},
 	false: {{width: 1366, scheme: "dark"}, {width: 390, scheme: "light"}},
 }
 
-// setScript says whether pages may run scripts of their own.
+// setScript sets whether pages may run their own scripts.
 func setScript(on bool) step {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
@@ -52,7 +52,7 @@ func setScript(on bool) step {
 	})
 }
 
-// focused has pages take the focus as if their window were in front.
+// focused lets pages take the focus as if their window were in front.
 func focused() step {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
@@ -60,7 +60,7 @@ func focused() step {
 	})
 }
 
-// appear shows the page in another width and scheme.
+// appear shows the page in another size and scheme.
 func appear(a appearance) step {
 	colors, motion := "none", "no-preference"
 	if a.forced {
@@ -76,25 +76,25 @@ func appear(a appearance) step {
 }
 
 const (
-	// findings are what axe says of a page. It does not know that what scrolls in the editor scrolls
-	// with the text in it, which takes the focus. In the reference it looks at two operations of each
-	// group and at two objects: all of them take it a minute, and are made by the same templates. Forced
-	// colors are the system's, not the page's: there axe takes -webkit-text-fill-color, as it was before.
+	// findings are axe's findings on a page. axe does not know that the scrolling part of the editor scrolls with its
+	// text, which takes the focus. In the reference it checks two operations of each group and two objects: checking all
+	// takes a minute, and the same templates make them. Forced colors are the system's, not the page's: there axe reads
+	// -webkit-text-fill-color, which keeps the old color.
 	findings = `axe.run({ exclude: [[".operation:nth-of-type(n+3)"], [".object:nth-of-type(n+3)"]] }, {
 		resultTypes: ["violations"], rules: { "color-contrast": { enabled: !matchMedia("(forced-colors: active)").matches } },
 	}).then((r) => r.violations
 		.map((v) => ({ ...v, nodes: v.nodes.filter((n) => v.id !== "scrollable-region-focusable" || !n.html.includes("cm-scroller")) }))
 		.filter((v) => v.nodes.length).map((v) => v.id + ": " + v.help + "\n  " + v.nodes.map((n) => n.html).join("\n  ")))`
 
-	// overflow is what sticks out of a page to the side, if anything does.
+	// overflow lists what sticks out of a page to the side.
 	overflow = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] : [...document.querySelectorAll("body *")]
 		.filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth && !e.closest(".scroll, pre")).map((e) => e.outerHTML.slice(0, 200))`
 
-	// scrolled are tables that are wider than the page, other than of code.
+	// scrolled lists tables that are wider than the page, except those of code.
 	scrolled = `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth && !e.querySelector(".code") && !e.closest(".prose"))
 		.map((e) => e.scrollWidth + " > " + e.clientWidth + ": " + e.innerText.slice(0, 100))`
 
-	// unseenFocus is what does not show that it has the focus.
+	// unseenFocus lists elements that do not show that they have the focus.
 	unseenFocus = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
 		.filter((e) => !e.disabled && e.type !== "hidden" && e.checkVisibility({ visibilityProperty: true }))
 		.filter((e) => {
@@ -104,8 +104,7 @@ const (
 		}).map((e) => e.outerHTML.slice(0, 200))`
 )
 
-// accessible checks the page that is shown, as it is, in some appearances. axe is no script of the
-// page's, but needs that they may run.
+// accessible checks the current page in some appearances. axe is not a script of the page, but needs scripts to be on.
 func accessible(ctx context.Context, t *testing.T, name string, script bool, how ...appearance) {
 	t.Helper()
 	text, err := axe()
@@ -148,7 +147,7 @@ func accessible(ctx context.Context, t *testing.T, name string, script bool, how
 	}
 }
 
-// photograph keeps how a page looks, if somebody wants to look at it.
+// photograph saves a picture of the page, if it is wanted.
 func photograph(ctx context.Context, t *testing.T, name string, wanted bool) {
 	t.Helper()
 	if *screenshots == "" || !wanted {
@@ -165,7 +164,7 @@ func photograph(ctx context.Context, t *testing.T, name string, wanted bool) {
 	}
 }
 
-// TestAxeFinds what is wrong: else its silence would say nothing.
+// TestAxeFinds shows that axe finds faults: otherwise its silence would mean nothing.
 func TestAxeFinds(t *testing.T) {
 	t.Parallel()
 	text, err := axe()

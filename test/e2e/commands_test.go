@@ -46,8 +46,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 
 type runningKey struct{}
 
-// running is the servers that a script has started, by name. What they say is in the
-// files NAME.out and NAME.log.
+// running has the servers that a script has started, by name. Their output is in the files NAME.out and NAME.log.
 type running map[string]*process
 
 func find(ts *testscript.TestScript, name string) *process {
@@ -94,7 +93,7 @@ func start(ts *testscript.TestScript, name string, flags []string) {
 	ts.Value(runningKey{}).(running)[name] = p
 }
 
-// environment is the variables of a script that foyer reads.
+// environment returns the variables of a script that foyer reads.
 func environment(ts *testscript.TestScript) []string {
 	env := []string{"PATH=" + ts.Getenv("PATH")}
 	for _, s := range config.Settings {
@@ -105,7 +104,7 @@ func environment(ts *testscript.TestScript) []string {
 	return env
 }
 
-// pause is the time between two looks at what another process does.
+// pause is the time between two checks on another process.
 func pause() { time.Sleep(10 * time.Millisecond) }
 
 // terminate NAME ends a server as a service manager would. It must exit with 0.
@@ -121,7 +120,7 @@ func sql(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(execute(ts.Getenv("FOYER_DATABASE"), ts.Getenv("FOYER_DATA_DIR"), args[0]))
 }
 
-// execute changes a database behind foyer's back: that of an address or, without one, that in a folder.
+// execute changes a database behind foyer's back: the one at an address or, without one, the one in a folder.
 func execute(address, dir, statement string) error {
 	d, err := db.Open(context.Background(), cmp.Or(address, "sqlite:"+filepath.Join(dir, "foyer.db")))
 	if err != nil {
@@ -172,14 +171,14 @@ func request(ts *testscript.TestScript, method, path string, body ...string) (*h
 	return r, nil
 }
 
-// until METHOD PATH STATUS calls until it gets STATUS.
+// until METHOD PATH STATUS repeats a call until it gets STATUS.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	awaitStatus(ts, status, func() (*http.Request, error) { return request(ts, args[0], args[1]) })
 }
 
-// shows PATH TEXT reads until the answer has TEXT.
+// shows PATH TEXT repeats a read until the answer has TEXT.
 func shows(ts *testscript.TestScript, _ bool, args []string) {
 	for deadline := time.Now().Add(patience); ; pause() {
 		r, err := request(ts, http.MethodGet, args[0])
@@ -279,7 +278,7 @@ func field(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(value))
 }
 
-// What is different each time, and what replaces it, equally long.
+// changing lists what differs in each run, with a replacement of the same length.
 var changing = []struct {
 	pattern *regexp.Regexp
 	stands  string
@@ -291,8 +290,7 @@ var changing = []struct {
 	{regexp.MustCompile(`foy_[0-9A-Za-z]{8}\b`), "foy_" + strings.Repeat("0", 8)},
 }
 
-// normal writes what the last command wrote to stdout again, with the same ids,
-// times and keys each time.
+// normal writes the stdout of the last command again, with fixed ids, times and keys.
 func normal(ts *testscript.TestScript, _ bool, _ []string) {
 	text := ts.ReadFile("stdout")
 	for _, c := range changing {
@@ -302,7 +300,7 @@ func normal(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 }
 
-// paste FILE runs the line of a file that begins with curl, as it is.
+// paste FILE runs the line of a file that begins with curl, unchanged.
 func paste(ts *testscript.TestScript, _ bool, args []string) {
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {

@@ -25,7 +25,7 @@ func open(summary string) step {
 }
 func fill(id, text string) step { return chromedp.SetValue(chromedp.CSS("#"+id), text) }
 
-// write types into the editor, in place of what it has.
+// write types into the editor, and replaces its text.
 func write(text string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		typed, err := json.Marshal(text)
@@ -169,7 +169,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	}
 }
 
-// A name without a space is broken where the screen ends.
+// A name without a space wraps at the edge of the screen.
 func TestTryPageOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")

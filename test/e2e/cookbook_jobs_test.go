@@ -18,11 +18,11 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// job is what a test knows of a job of the cookbook.
+// job is what a test knows about a job of the cookbook.
 type job struct {
-	prepare func(t *testing.T, c *cook) int64 // makes what the job is about, and returns its id
+	prepare func(t *testing.T, c *cook) int64 // makes what the job works on, and returns its id
 	done    func(ctx context.Context, c *cook, id int64, out string) error
-	spoil   func(t *testing.T, c *cook) // then it ends with 1, and says fault
+	spoil   func(t *testing.T, c *cook) // then the job exits with 1, and prints fault
 	fault   string
 	endless bool
 }
@@ -188,7 +188,7 @@ var jobs = map[string]job{
 	},
 }
 
-// holds returns what is wrong with something that was read.
+// holds returns an error about a value that is not as expected.
 func holds(err error, as bool, read any) error {
 	if err == nil && !as {
 		err = fmt.Errorf("it is %+v", read)
@@ -196,7 +196,7 @@ func holds(err error, as bool, read any) error {
 	return err
 }
 
-// newApp makes an app, of files kept in foyer unless it says otherwise.
+// newApp makes an app. Its files are kept in foyer unless the draft says otherwise.
 func newApp(t *testing.T, c *cook, draft client.AppDraft) int64 {
 	t.Helper()
 	if draft.PluginType == "" {
@@ -219,12 +219,12 @@ func publish(t *testing.T, repo *upstreamtest.Repo, name, tag string) {
 func asKey(c *cook, key string) *client.Organization {
 	other, err := client.New(c.url, key)
 	if err != nil {
-		panic(err) // the address is that of a client that works
+		panic(err) // the address is that of a working client
 	}
 	return other.Organization(client.Current)
 }
 
-// refused checks that a key opens nothing.
+// refused checks that a key gives no access.
 func refused(ctx context.Context, c *cook, key string) error {
 	_, err := asKey(c, key).Get(ctx)
 	if answer, ok := errors.AsType[*client.Error](err); ok && answer.Status == http.StatusUnauthorized {

@@ -21,17 +21,17 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// ways are how the cookbook does each job, in its order.
+// ways are the ways in which the cookbook does each job, in its order.
 var ways = []string{"curl", "foyer", "go", "typescript"}
 
-// Each job of the cookbook is done in each way as it stands there, on each engine.
+// Each job of the cookbook works as written in each way, on each engine.
 func TestCookbook(t *testing.T) {
 	t.Parallel()
 	shared, recipes := readCookbook(t)
 	host := upstreamtest.NewHost(t)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
-	cooks := map[string][]*cook{} // by the way, in the order of the engines
+	cooks := map[string][]*cook{} // by way, in the order of the engines
 	for _, engine := range engines {
 		s := newSettings(t, engine, "")
 		s["UPSTREAM_ALLOW"], s["WEBHOOK_ALLOW"] = "127.0.0.0/8", "127.0.0.0/8"
@@ -64,10 +64,10 @@ func TestCookbook(t *testing.T) {
 // recipe is a job of the cookbook.
 type recipe struct {
 	heading string
-	blocks  map[string]string // by the way
+	blocks  map[string]string // by way
 }
 
-// readCookbook returns what all blocks of a way begin with, and the jobs.
+// readCookbook returns the beginning of all blocks of a way, and the jobs.
 func readCookbook(t *testing.T) (shared map[string]string, recipes []recipe) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cookbook.md"))
@@ -90,7 +90,7 @@ func readCookbook(t *testing.T) (shared map[string]string, recipes []recipe) {
 	return shared, recipes
 }
 
-// blocksIn returns the blocks of a section. The first one for a shell is curl's.
+// blocksIn returns the blocks of a section. The first shell block is curl's.
 func blocksIn(section string) map[string]string {
 	blocks := map[string]string{}
 	for part := range strings.SplitSeq(section, "\n```") {
@@ -106,7 +106,7 @@ func blocksIn(section string) map[string]string {
 	return blocks
 }
 
-// cook does jobs in one way, in an organization of its own.
+// cook does jobs in one way, in its own organization.
 type cook struct {
 	engine, way, url, dir string
 
@@ -117,8 +117,8 @@ type cook struct {
 	hook         string
 	admin        func(t *testing.T, answer any, args ...string)
 	shared       string
-	blocks       map[string]string // by the heading
-	ids          map[string]int64  // of what the job is about
+	blocks       map[string]string // by heading
+	ids          map[string]int64  // of what the job works on
 	program      []string
 	leaver       string // the key of somebody who leaves
 }
@@ -151,7 +151,7 @@ func newCook(t *testing.T, s settings, url, way, shared string) *cook {
 	return c
 }
 
-// keyOf makes a key of a member that can do everything in an organization.
+// keyOf makes a member's key with all scopes in an organization.
 func (c *cook) keyOf(t *testing.T, organization, email string) string {
 	t.Helper()
 	var made struct{ Key string }
@@ -159,7 +159,7 @@ func (c *cook) keyOf(t *testing.T, organization, email string) string {
 	return made.Key
 }
 
-// prepare makes what a job is about, and has its block name that.
+// prepare makes what a job works on, and puts its id into the job's block.
 func (c *cook) prepare(t *testing.T, r recipe) {
 	t.Helper()
 	if prepare := jobs[r.heading].prepare; prepare != nil {
@@ -170,10 +170,10 @@ func (c *cook) prepare(t *testing.T, r recipe) {
 	c.blocks[r.heading] = names.Replace(r.blocks[c.way])
 }
 
-// task is what a program knows a job as.
+// task is the name of a job within a program.
 func (c *cook) task(heading string) string { return c.engine + " " + heading }
 
-// buildGo makes one program of all blocks of some cooks, in a module that names a checkout.
+// buildGo builds one program from all blocks of some cooks, in a module that uses this checkout.
 func buildGo(t *testing.T, shared string, cooks []*cook) {
 	t.Helper()
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
@@ -207,7 +207,7 @@ func buildGo(t *testing.T, shared string, cooks []*cook) {
 	}
 }
 
-// buildCooks makes one program of all blocks of some cooks in TypeScript, type-checked strictly.
+// buildCooks builds one program from all TypeScript blocks of some cooks, type-checked strictly.
 func buildCooks(t *testing.T, shared string, cooks []*cook) {
 	t.Helper()
 	var source strings.Builder
@@ -224,7 +224,7 @@ func buildCooks(t *testing.T, shared string, cooks []*cook) {
 	}
 }
 
-// command is what does a job.
+// command returns the command that does a job.
 func (c *cook) command(ctx context.Context, heading string) *exec.Cmd {
 	var args []string
 	switch c.way {
@@ -238,12 +238,12 @@ func (c *cook) command(ctx context.Context, heading string) *exec.Cmd {
 	}
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Dir, command.Env, command.Stdin = c.dir, c.env, strings.NewReader("y\n")
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what a shell has started ends with it
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // children of the shell end with it
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	return command
 }
 
-// cook does a job and checks that it is done.
+// cook does a job and checks the result.
 func (c *cook) cook(t *testing.T, heading string) {
 	t.Helper()
 	job := jobs[heading]
@@ -269,7 +269,7 @@ func (c *cook) cook(t *testing.T, heading string) {
 	}
 }
 
-// follow does a job that does not end, until it is done.
+// follow runs a job that does not end, until its result is there.
 func (c *cook) follow(t *testing.T, heading string, job job) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -303,7 +303,7 @@ func writeFile(t *testing.T, file, text string) {
 	}
 }
 
-// What cannot be reviewed is not upgraded, also by a shell that goes on after an error.
+// An app whose upgrade cannot be reviewed is not upgraded, even if the shell goes on after an error.
 func TestCookbookUpgradesNothingUnseen(t *testing.T) {
 	t.Parallel()
 	var upgrades atomic.Int32

@@ -16,7 +16,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// What the pages for newcomers show works as it stands there.
+// The commands on the pages for newcomers work as written.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -26,12 +26,12 @@ func TestDocs(t *testing.T) {
 	}
 	for _, page := range []struct {
 		file, heading string
-		want          []string // among what the commands print
-		refused       int      // of what they ask for
+		want          []string // in what the commands print
+		refused       int      // how many of their requests
 	}{
 		{"README.md", "## Try it", []string{`"bundle":{"url":"http://127.0.0.1:`, "ada@example.com", "/invite/"}, 0},
 		{"docs/api.md", "## Common jobs", []string{
-			`"line":0,"column":0,"warning":"","size":31,"sha256":"cc7e`, `"integrity":"sha384-O13J`, `"size":33,"inject":false}`, // as it is shown there
+			`"line":0,"column":0,"warning":"","size":31,"sha256":"cc7e`, `"integrity":"sha384-O13J`, `"size":33,"inject":false}`, // as the page shows it
 			`"attr":"2.target_email"`, `"latest_tag":"v1.1.0"`, "-// v1.0.0", "/invite/", `"key":"foy_`,
 		}, 2},
 	} {
@@ -138,7 +138,7 @@ var (
 	unslug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// The links between the documents lead to files, and to headings in them.
+// The links between the documents lead to existing files and headings.
 func TestLinksOfDocuments(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -169,7 +169,7 @@ func TestLinksOfDocuments(t *testing.T) {
 	}
 }
 
-// slugs are the anchors of the headings in a text.
+// slugs returns the anchors of the headings in a text.
 func slugs(text string) []string {
 	var all []string
 	for _, heading := range headed.FindAllStringSubmatch(text, -1) {

@@ -1,7 +1,7 @@
-// Package e2e runs scripts against the program as it is built, on both engines.
+// Package e2e runs scripts against the built program, on both engines.
 //
-// A script is testdata/NAME.txtar: commands of testscript, those of commands_test.go,
-// and foyer itself. -update rewrites what `cmp` compares with.
+// A script is testdata/NAME.txtar: it has commands of testscript, those of commands_test.go, and foyer itself. -update
+// rewrites the files that `cmp` compares with.
 package e2e
 
 import (
@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what scripts compare with")
 
-// binary is the folder that holds the program.
+// binary is the folder of the built program.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -69,8 +69,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// setUp gives a script the settings of a server on a database of its own, and a
-// well-formed key to hand out.
+// setUp gives a script the settings of a server on its own database, and a well-formed key to use.
 func setUp(e *testscript.Env, engine string) error {
 	e.Setenv("PATH", binary+string(filepath.ListSeparator)+e.Getenv("PATH"))
 	e.Setenv("FOYER_DATA_DIR", filepath.Join(e.WorkDir, "data"))

@@ -12,10 +12,10 @@ import (
 	"foyer/client"
 )
 
-// editorText is an expression for what the editor shows.
+// editorText is an expression for the text in the editor.
 const editorText = `document.querySelector(".file:not([hidden]) .edited > div")?.shadowRoot.querySelector(".cm-content").textContent`
 
-// becomes waits until an expression is what is wanted.
+// becomes waits until an expression has a value.
 func becomes(want, expression string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Poll[bool](`(`+expression+`) === `+want))
@@ -28,7 +28,7 @@ func choose(file string) step {
 	return chromedp.Click(chromedp.CSS(`.tree a[data-file="` + file + `"]`))
 }
 
-// chooseTwice opens a file again before it has come.
+// chooseTwice opens a file a second time before it has loaded.
 func chooseTwice(file string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {
@@ -40,7 +40,7 @@ func chooseTwice(file string) step {
 	})
 }
 
-// control presses a key in the editor, with Ctrl.
+// control presses a key with Ctrl in the editor.
 func control(key string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-content").dispatchEvent(new KeyboardEvent("keydown", { `+key+`, ctrlKey: true, bubbles: true, composed: true, cancelable: true }))`))
@@ -48,8 +48,8 @@ func control(key string) step {
 	})
 }
 
-// The editor has several files at once, saves them as one version with a key, tells errors in
-// their lines, and loses nothing that was typed. Nothing of it is against the policy of the page.
+// The editor opens several files at once, saves them as one version with a key, shows errors in their lines, and loses no
+// typed text. The page's policy allows all of it.
 func TestEditorInABrowser(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -71,7 +71,7 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "editor-saved", "site.ts", save, waitFor(".flash"))
 	look(ctx, t, "editor-error", "site.ts", becomes(`true`, `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-lintRange-error, .cm-lintPoint-error") !== null`))
 
-	// Leaving with text that is not saved would ask: the draft is as it is kept then.
+	// Leaving with unsaved text would open a dialog, so this stores the draft directly.
 	draft := chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {
 			const hash = document.querySelector(".file [name=sha256]").value
@@ -97,7 +97,7 @@ func TestEditorInABrowser(t *testing.T) {
 	}
 }
 
-// writeBoth types into the file that is shown, and then into another that was opened before, faster than people can.
+// writeBoth types into the current file, and then into another that was opened before, faster than people can.
 func writeBoth(text, file, other string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(async () => {
@@ -115,7 +115,7 @@ func writeBoth(text, file, other string) step {
 	})
 }
 
-// What is typed into a file is kept and marked, however soon somebody goes on in another.
+// Text typed into a file is kept and marked, however soon the user switches to another file.
 func TestEditorKeepsEachFile(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -129,7 +129,8 @@ func TestEditorKeepsEachFile(t *testing.T) {
 		becomes(`"lib.ts site.ts"`, `[...document.querySelectorAll(".tree a.dirty")].map((e) => e.dataset.file).join(" ")`))
 }
 
-// A new file that is empty keeps nobody from saving others; it gets the language of its name, and is no draft once it is saved.
+// An empty new file does not prevent saving others; it gets the language of its name, and is no longer a draft once it is
+// saved.
 func TestEditorAddsAFile(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -157,7 +158,7 @@ func TestEditorAddsAFile(t *testing.T) {
 	look(ctx, t, "editor-another", "Add a file", choose(""), becomes(`""`, editorText), becomes(`null`, `document.querySelector(".file [role=status]")`))
 }
 
-// leaving answers yes whenever the browser asks whether what is not saved may be lost.
+// leaving answers yes whenever the browser asks whether to discard unsaved text.
 func leaving(ctx context.Context) {
 	questions := chromedp.Events(ctx, page.JavascriptDialogOpening)
 	go func() {
@@ -177,12 +178,12 @@ func kept(file, text string) step {
 	return becomes(`"`+text+`"`, `JSON.parse(sessionStorage.getItem(`+keyOf(file)+`))?.text`)
 }
 
-// keyOf is an expression for what the draft of a file is kept by.
+// keyOf is an expression for the storage key of a file's draft.
 func keyOf(file string) string {
 	return `"foyer " + document.querySelector("form.files").dataset.person + " " + location.pathname + " ` + file + `"`
 }
 
-// source is the address of the files of the first app, as redirects have it: drafts are kept by it.
+// source returns the address of the first app's files, as redirects give it: it is part of the key of drafts.
 func source(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	home, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href`))
@@ -192,7 +193,7 @@ func source(ctx context.Context, t *testing.T) string {
 	return home + "/apps/1/source"
 }
 
-// What is typed is kept while the file that it is of has changed, until it is shown.
+// A draft is kept after its file has changed, until the user looks at it.
 func TestEditorOffersADraft(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -213,8 +214,8 @@ func TestEditorOffersADraft(t *testing.T) {
 	look(ctx, t, "draft-kept", "site.ts", to(files+"?file=site.ts"), becomes(`true`, offer), becomes(`"// more"`, editorText), chromedp.Click(`//button[.="Show what you typed"]`), becomes(`"// an hour of work"`, editorText))
 }
 
-// A new file is none of the name that it is given: it is in the way of no other, and keeps its name and its text over a
-// refusal, a review and another page.
+// A new file is separate from an existing file of the same name: it does not block that one, and keeps its name and its
+// text after a refusal, a review and a visit to another page.
 func TestEditorDraftOfANewFile(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -236,7 +237,7 @@ func TestEditorDraftOfANewFile(t *testing.T) {
 	look(ctx, t, "new-again", "Add a file", becomes(`"// first"`, editorText), write("// second"), kept("", "// second"), to(files), becomes(`"// second"`, editorText), becomes(`"foo.ts"`, name))
 }
 
-// A message is kept with the files it is about when the session is over while they are saved, and is gone once they are.
+// If the session ends before a save, the message is kept with its files. It is gone once they are saved.
 func TestEditorKeepsTheMessage(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -268,7 +269,7 @@ func TestEditorKeepsTheMessage(t *testing.T) {
 	look(ctx, t, "message-after-a-deletion", "site.ts", to(page), becomes(`"export const a = 2"`, editorText), becomes(`""`, message))
 }
 
-// What somebody left in the editor waits for them: whoever signs in after them in the tab has what is saved.
+// Unsaved text waits for the user who typed it: another user who signs in in the same tab sees what is saved.
 func TestEditorKeepsADraftForWhoTypedIt(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")

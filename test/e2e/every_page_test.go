@@ -13,7 +13,7 @@ import (
 	"foyer/client"
 )
 
-// everyPage looks at each page that an owner is led to.
+// everyPage checks each page that an owner can reach by links.
 func everyPage(d *desk) {
 	hook := client.WebhookPatch{URL: new("https://hooks.acme.example/a-rather-long-path/for-events"), Events: []string{"app.*"}}
 	if _, err := d.o.CreateWebhook(d.Context(), hook); err != nil {
@@ -22,7 +22,7 @@ func everyPage(d *desk) {
 	d.crawl(40, "/console", "/console/@current/search?q=b")
 }
 
-// readDocs chooses the language of all samples, which are for the organization. With script, it is kept.
+// readDocs chooses the language of all samples, which name the organization. With script, the choice is remembered.
 func readDocs(d *desk) {
 	shows := func(want, not string, steps ...step) {
 		d.Helper()
@@ -46,15 +46,15 @@ func readDocs(d *desk) {
 	accessible(d.tab, d.T, "docs", d.script, appearances[d.script]...)
 }
 
-// everyPublicPage looks at those for anybody.
+// everyPublicPage checks the pages for everybody.
 func everyPublicPage(d *desk) {
 	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))
 	d.crawl(13, "/console", "/console/nowhere", "/docs", "/docs/reference/objects", "/docs/reference/sites", "/docs/operating", "/docs/search?q=invite",
 		"/invite", "/invite/wrong", "/signin", "/signin/wrong", "/address", "/address/wrong")
 }
 
-// crawl looks at pages and at all that they lead to, one of each kind, which must be so many: at both sizes, light
-// and dark.
+// crawl checks pages and all that they link to, one of each kind, in both sizes, light and dark. There must be at least
+// so many kinds.
 func (d *desk) crawl(most int, ahead ...string) {
 	how := []appearance{{width: 1366, scheme: "light"}, {width: 1366, scheme: "dark"}, {width: 390, scheme: "light"}, {width: 390, scheme: "dark"}}
 	if d.script {
@@ -85,11 +85,11 @@ func (d *desk) crawl(most int, ahead ...string) {
 
 var (
 	ids = regexp.MustCompile(`/([0-9a-f-]{36}|@current|\d+|[A-Z0-9]{26})\b`)
-	// elsewhere is what is no page of the console: what is downloaded, the documentation, and what begins a session.
+	// elsewhere matches links out of the console: downloads, the documentation, and those that begin a session.
 	elsewhere = regexp.MustCompile(`^/(docs|openapi)|/(zip|export|session)\b`)
 )
 
-// kindOf is what pages of one kind have in common: their path without ids, and the names in the query.
+// kindOf returns what pages of one kind have in common: their path without ids, and the names in the query.
 func kindOf(page string) string {
 	u, err := url.Parse(page)
 	if err != nil {
@@ -98,7 +98,7 @@ func kindOf(page string) string {
 	return ids.ReplaceAllString(u.Path, "/*") + "?" + strings.Join(slices.Sorted(maps.Keys(u.Query())), "&")
 }
 
-// answerInvitation declines one and accepts another, by the links in the mails.
+// answerInvitation declines one invite and accepts another, by the links in the mails.
 func answerInvitation(d *desk) {
 	decline, accept := d.invite("eve@x.example"), d.invite("alan@x.example")
 	d.sees("Join", []string{"eve@x.example"}, to(decline))
@@ -110,7 +110,7 @@ func answerInvitation(d *desk) {
 	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))
 }
 
-// comeAsGuest signs somebody in who has only been invited.
+// comeAsGuest signs in somebody who has only been invited.
 func comeAsGuest(d *desk) {
 	d.invite("guest@x.example")
 	d.sees("Check your mail", nil, fill("email", "guest@x.example"), press("Mail me a link"))
@@ -127,7 +127,7 @@ func (d *desk) invite(email string) string {
 	return d.mailed(email, `/invite/[\w-]{64}`)
 }
 
-// mailed is the link in a mail to somebody, once it has come.
+// mailed returns the link in a mail to somebody, once the mail has arrived.
 func (d *desk) mailed(email, link string) string {
 	d.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause() {

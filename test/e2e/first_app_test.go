@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// From the first start to an app of one's own that runs on the try page, by what the screen says: a key,
-// a name, and three buttons.
+// An owner gets from the first start to their own running app on the try page by following the screen: a key, a name, and
+// three buttons.
 func TestFirstApp(t *testing.T) {
 	t.Parallel()
 	out, screen := io.Pipe()
@@ -59,7 +59,7 @@ func TestFirstApp(t *testing.T) {
 	runs("Good morning")
 }
 
-// An app that is saved and on no site is offered the only one.
+// A saved app that is on no site is offered the only site.
 func TestSavedAppIsOfferedASite(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")

@@ -20,7 +20,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// flows are what people do in the console: each begins where the one before has ended.
+// flows are what people do in the console: each begins where the one before ended.
 var flows = []struct {
 	name string
 	run  func(*desk)
@@ -51,7 +51,7 @@ var flows = []struct {
 	{"come as a guest", comeAsGuest},
 }
 
-// TestFlows runs them with and without script. Whatever is seen has no finding of axe-core.
+// TestFlows runs the flows with and without script. axe-core must find nothing on any page.
 func TestFlows(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]bool{"with script": true, "without script": false} {
@@ -60,14 +60,14 @@ func TestFlows(t *testing.T) {
 			d := sitDown(t, script)
 			for _, f := range flows {
 				if !t.Run(f.name, func(t *testing.T) { f.run(d.in(t)) }) {
-					break // the next would begin elsewhere
+					break // the next flow would begin elsewhere
 				}
 			}
 		})
 	}
 }
 
-// desk is where somebody works with the console: a browser, and what the server speaks to.
+// desk is a user's browser with the console, and the services that the server uses.
 type desk struct {
 	*testing.T
 	i        *instance
@@ -120,21 +120,21 @@ func sitDown(t *testing.T, script bool) *desk {
 	return d
 }
 
-// in is the desk in a part of the test.
+// in returns the desk for a part of the test.
 func (d *desk) in(t *testing.T) *desk {
 	part := *d
 	part.T = t
 	return &part
 }
 
-// sees takes steps, and compares what the page that follows shows.
+// sees takes steps, and compares the resulting page.
 func (d *desk) sees(heading string, texts []string, steps ...step) {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(d.tab, patience)
 	defer cancel()
 	done := false
 	defer func() {
-		if !done { // what is there instead
+		if !done { // the page that is there instead
 			text, err := chromedp.Run(d.tab, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
 			d.Log(text, err)
 		}
@@ -152,7 +152,7 @@ func (d *desk) sees(heading string, texts []string, steps ...step) {
 // to goes to a page of the organization.
 func (d *desk) to(path string) step { return to(d.i.url + "/console/@current" + path) }
 
-// types writes the text of a file: with script into the editor.
+// types writes the text of a file: into the editor if there is script.
 func (d *desk) types(text string) step {
 	if d.script {
 		return write(text)
@@ -209,7 +209,7 @@ func installFromCatalog(d *desk) {
 	d.sees("Banner", nil, follow("Apps"), follow("Banner"))
 }
 
-// pressIn sends the form of a field.
+// pressIn submits the form of a field.
 func pressIn(id string) step {
 	return leave(chromedp.Click(`//form[.//input[@id="` + id + `"]]//button[not(@type="button")]`))
 }
@@ -315,7 +315,7 @@ func search(d *desk) {
 	d.sees("Banner", nil, follow("Show all"), follow("Banner"))
 }
 
-// searchEverywhere finds what there is by a part of its name: with script while it is typed.
+// searchEverywhere finds things by a part of their names: with script, while it is typed.
 func searchEverywhere(d *desk) {
 	finder := chromedp.CSS(".finder input")
 	if d.script {
@@ -328,7 +328,7 @@ func searchEverywhere(d *desk) {
 	d.sees("Shop", nil, follow("Shop"))
 }
 
-// closesSuggestions closes what the search suggests before its answer has come, which then stays away.
+// closesSuggestions closes the suggestions of the search before its answer has arrived. They must then stay closed.
 func (d *desk) closesSuggestions() {
 	evaluate := func(script string) step {
 		return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// The activity is followed on after the server was away, which is said once; each entry comes once.
+// After an outage of the server, following the activity goes on. The outage is reported once, and each entry comes once.
 func TestFollowAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileApp tries to get at the console, whose origin serves the try page that it runs on, and says what came of it.
+// hostileApp tries to access the console from the try page, which has the same origin, and reports the results.
 const hostileApp = `
 export async function inject() {
 	const tried: Record<string, string> = {}
@@ -43,8 +43,8 @@ export async function inject() {
 }
 `
 
-// Whatever an app does in the console, it has nothing of it: neither in the frame beside the form of its values, nor on the
-// try page in a tab of its own.
+// An app gets nothing of the console, whatever it tries: neither in the frame beside the form of its values, nor on the try
+// page in its own tab.
 func TestHostileAppInTheConsole(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")

@@ -8,9 +8,8 @@ import (
 	"foyer/client"
 )
 
-// What tools that keep infrastructure as code do by default works: a whole object made in one call
-// by many at once, read as it was made, left alone by a second run, changed in place, found by its
-// name, deleted twice.
+// The default behavior of infrastructure-as-code tools works: many concurrent calls each make a whole object; it is read
+// back as it was made, left alone by a second run, changed in place, found by its name, and deleted twice.
 func TestInfrastructureAsCode(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -53,7 +52,7 @@ func applyTwice(t *testing.T, o *client.Organization, name string) error {
 	if err != nil || read.Name != name || read.Description != draft.Description || read.Tag != draft.Tag || read.Source["site.ts"] != draft.Source["site.ts"] {
 		return fmt.Errorf("it is read as %+v, %w", read, err)
 	}
-	again := client.SourcePatch{ // what was read, sent back
+	again := client.SourcePatch{ // the object that was read, sent back
 		AppPatch: client.AppPatch{Name: &read.Name, Description: &read.Description, Tag: &read.Tag, URL: &read.URL},
 		Source:   client.FileEdits{"site.ts": new(draft.Source["site.ts"])},
 	}

@@ -21,7 +21,7 @@ type instance struct {
 // settings are variables of the program, without FOYER_.
 type settings map[string]string
 
-// newSettings are those of a server with a mail server, on an empty database.
+// newSettings returns the settings of a server with a mail server, on an empty database.
 func newSettings(t *testing.T, engine, smtp string) settings {
 	s := settings{
 		"DATA_DIR": filepath.Join(t.TempDir(), "data"), "LISTEN": "127.0.0.1:0", "BASE_URL": "https://foyer.example", "SMTP": smtp,
@@ -33,7 +33,7 @@ func newSettings(t *testing.T, engine, smtp string) settings {
 	return s
 }
 
-// env is what the program reads them from.
+// env returns the variables that the program reads them from.
 func (s settings) env() (env []string) {
 	for name, value := range s {
 		env = append(env, "FOYER_"+name+"="+value)

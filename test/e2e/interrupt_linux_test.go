@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// A shell stops a loop of commands if one of them has died of the signal, and not if it has failed.
+// A shell stops a loop of commands if one of them was killed by the signal, but not if it only failed.
 func TestInterruptedCommandsDieOfTheSignal(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
@@ -39,7 +39,7 @@ func TestInterruptedCommandsDieOfTheSignal(t *testing.T) {
 	}
 }
 
-// One signal ends a command that asks, and leaves a terminal that shows what is typed.
+// One signal ends a command that waits for an answer, and the terminal shows typed text again.
 func TestQuestionsAreInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -75,7 +75,7 @@ func TestQuestionsAreInterrupted(t *testing.T) {
 	}
 }
 
-// diesOf sends a program a signal, of which it must die.
+// diesOf sends a program a signal, which must kill it.
 func diesOf(t *testing.T, cmd *exec.Cmd, by syscall.Signal) {
 	t.Helper()
 	if err := cmd.Process.Signal(by); err != nil {
@@ -89,7 +89,7 @@ func diesOf(t *testing.T, cmd *exec.Cmd, by syscall.Signal) {
 	}
 }
 
-// openTerminal returns the side of a new terminal that programs have.
+// openTerminal returns the program's side of a new terminal.
 func openTerminal(t *testing.T) *os.File {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -108,7 +108,7 @@ func openTerminal(t *testing.T) *os.File {
 	return terminal
 }
 
-// echoes reports whether a terminal shows what is typed.
+// echoes reports whether a terminal shows typed text.
 func echoes(t *testing.T, terminal *os.File) bool {
 	t.Helper()
 	var settings syscall.Termios

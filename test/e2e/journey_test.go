@@ -9,8 +9,8 @@ import (
 	"foyer/client"
 )
 
-// journey does through the Go client what foyer is for: an app and an invite are
-// made, seen, changed and deleted, and one of each stays.
+// journey uses the main features of foyer through the Go client: it makes, reads, changes and deletes an app and an
+// invite, and leaves one of each.
 func journey(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

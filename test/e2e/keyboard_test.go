@@ -9,10 +9,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// mostTabs is how often somebody presses Tab at most to get to something on a page.
+// mostTabs is how often a user presses Tab at most to reach something on a page.
 const mostTabs = 120
 
-// focus is what has the focus, and whether that is seen: in the shadow root of the editor, too.
+// focus is an expression for the element with the focus, and whether the focus is visible: also in the shadow root of the
+// editor.
 const focus = `(() => {
 	let e = document.activeElement
 	while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement
@@ -24,7 +25,7 @@ const focus = `(() => {
 	return [name.trim().replace(/\s+/g, " "), seen ? "" : e.outerHTML.slice(0, 200)]
 })()`
 
-// keyboard is somebody who has no mouse.
+// keyboard is a user without a mouse.
 type keyboard struct {
 	*testing.T
 	tab context.Context //nolint:containedctx // chromedp keeps the tab in it
@@ -37,7 +38,7 @@ func (k keyboard) press(keys string) {
 	}
 }
 
-// at is what has the focus, which must be seen: the editor shows it a moment later.
+// at returns the element with the focus, which must be visible: the editor shows it a moment later.
 func (k keyboard) at() string {
 	k.Helper()
 	var found []string
@@ -54,7 +55,7 @@ func (k keyboard) at() string {
 	return found[0]
 }
 
-// reach presses Tab until something has the focus.
+// reach presses Tab until an element has the focus.
 func (k keyboard) reach(name string) {
 	k.Helper()
 	var passed []string
@@ -67,14 +68,14 @@ func (k keyboard) reach(name string) {
 	k.Fatalf("%s is not reached, but %q", name, passed)
 }
 
-// enter presses Enter on something, and waits for the page that it leads to.
+// enter presses Enter on an element, and waits for the page that it opens.
 func (k keyboard) enter(name, heading string) {
 	k.Helper()
 	k.reach(name)
 	look(k.tab, k.T, "keyboard", heading, leave(chromedp.KeyEvent(kb.Enter)))
 }
 
-// Whoever has a keyboard alone gets everywhere, and always sees where they are.
+// A user with only a keyboard can reach everything, and always sees the focus.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -121,7 +122,7 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// Keys open and close menus, search, and show what they do.
+// Keys open and close menus, search, and list all keys.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -151,7 +152,7 @@ func TestKeys(t *testing.T) {
 	k.press(kb.Escape)
 	is("and closed", `!document.getElementById("shortcuts").open`)
 
-	k.press("/" + kb.Backspace) // which DevTools type, though the page takes the key
+	k.press("/" + kb.Backspace) // DevTools types it, although the page takes the key
 	k.press("bann")
 	is("the search finds", `document.querySelector(".finder .found a")?.innerText.includes("Banner")`)
 	k.press(kb.ArrowDown)

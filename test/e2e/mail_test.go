@@ -17,10 +17,10 @@ import (
 	"foyer/internal/infra/mail/mailtest"
 )
 
-// engines are what these tests run on.
+// engines are the engines that these tests run on.
 var engines = []string{"sqlite", "postgres"}
 
-// A server that dies at any point between the answer and the mail loses none.
+// A server that is killed at any point between the answer and the mail loses no mail.
 func TestMailsOutliveTheServer(t *testing.T) {
 	t.Parallel()
 	const deaths = 100
@@ -32,7 +32,7 @@ func TestMailsOutliveTheServer(t *testing.T) {
 			for n := range deaths {
 				i := launch(t, s)
 				i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", fmt.Sprintf(`{"target_email":"p%d@x.example"}`, n), 201)
-				time.Sleep(time.Duration(n%25) * time.Millisecond) // another point each time, from before the job is taken to after the mail is out
+				time.Sleep(time.Duration(n%25) * time.Millisecond) // another point each time, from before the job is taken to after the mail is sent
 				i.kill()
 			}
 			launch(t, s)
@@ -81,7 +81,7 @@ func TestThreeServersMailEachInviteOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, i := range all {
-		i.stop() // after the mails that are under way
+		i.stop() // after the mails in progress
 	}
 	got := recipients(smtp.Mails())
 	if len(got) != requests*each || smtp.Asked() != requests*each {
@@ -89,7 +89,7 @@ func TestThreeServersMailEachInviteOnce(t *testing.T) {
 	}
 }
 
-// Whoever gets only the database must not get in.
+// A thief of only the database must not get in.
 func TestDatabaseHoldsNoLinkAndNoKey(t *testing.T) {
 	t.Parallel()
 	for _, engine := range engines {
@@ -122,10 +122,10 @@ func TestDatabaseHoldsNoLinkAndNoKey(t *testing.T) {
 	}
 }
 
-// field36 is the id that an object begins with.
+// field36 returns the id that an object begins with.
 func field36(object string) string { return object[len(`{"id":"`):][:36] }
 
-// dumpOf is everything that the database of a server holds.
+// dumpOf returns everything in the database of a server.
 func dumpOf(t *testing.T, s settings) string {
 	t.Helper()
 	var dump strings.Builder

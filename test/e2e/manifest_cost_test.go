@@ -31,8 +31,8 @@ const (
 	asked         = 40_000 // requests of a kind in a round
 )
 
-// TestManifestCost compares the CPU time that the server takes for a manifest with what it takes
-// for an app (W1 of docs/performance.md): a manifest may cost 1.3 times as much.
+// TestManifestCost compares the server's CPU time for a manifest with that for an app (W1 of docs/performance.md): a
+// manifest may cost 1.3 times as much.
 func TestManifestCost(t *testing.T) { //nolint:paralleltest // it measures
 	if !*costs {
 		t.Skip("ask for it with -costs")
@@ -64,14 +64,14 @@ func TestManifestCost(t *testing.T) { //nolint:paralleltest // it measures
 	}
 }
 
-// kind is requests whose cost is compared.
+// kind has requests whose cost is compared.
 type kind struct {
 	name     string
 	requests []string // as they are sent
 	status   string
 }
 
-// measured makes 1,000 apps, and 1,000 sites with 20 of them each, and returns what to ask for.
+// measured makes 1,000 apps, and 1,000 sites with 20 apps each, and returns the requests to measure.
 func (i *instance) measured(key string) []kind {
 	i.Helper()
 	c, err := client.New(i.url, key)
@@ -123,7 +123,7 @@ func (i *instance) measured(key string) []kind {
 	return all
 }
 
-// inParallel does what is to be done n times, with as many connections as are measured.
+// inParallel calls do n times, on as many connections as are measured.
 func inParallel(t *testing.T, n int, do func(context.Context, int) error) {
 	t.Helper()
 	all, ctx := errgroup.WithContext(t.Context())
@@ -140,7 +140,7 @@ func get(path, header string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: foyer.example\r\n" + header + "\r\n\r\n"
 }
 
-// etag is that of what a path has, uncompressed.
+// etag returns the ETag of a path, uncompressed.
 func (i *instance) etag(path string) (string, error) {
 	r, err := http.NewRequestWithContext(i.Context(), http.MethodHead, i.url+path, http.NoBody)
 	if err != nil {
@@ -154,7 +154,7 @@ func (i *instance) etag(path string) (string, error) {
 	return answer.Header.Get("ETag"), answer.Body.Close()
 }
 
-// load sends requests over and over, one at a time on each connection.
+// load sends requests repeatedly, one at a time on each connection.
 func (i *instance) load(requests []string, status string) {
 	i.Helper()
 	inParallel(i.T, connections, func(_ context.Context, from int) error {
@@ -176,8 +176,8 @@ func (i *instance) load(requests []string, status string) {
 	})
 }
 
-// skipAnswer reads an answer that must have a status. It parses no more than it needs: what tests
-// use of the machine, the server lacks.
+// skipAnswer reads an answer that must have a status. It parses only what it needs: the test takes CPU time from the
+// server.
 func skipAnswer(from *bufio.Reader, status string) error {
 	first, err := from.ReadString('\n')
 	if err != nil {
@@ -204,10 +204,10 @@ func skipAnswer(from *bufio.Reader, status string) error {
 	}
 }
 
-// cpuTime is what the server has used so far, the kernel on its behalf too.
+// cpuTime returns the CPU time that the server has used so far, including the kernel's on its behalf.
 func (i *instance) cpuTime() time.Duration {
 	i.Helper()
-	const tick = 10 * time.Millisecond // proc(5), on all that foyer is built for
+	const tick = 10 * time.Millisecond // proc(5), on all platforms that foyer is built for
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", i.cmd.Process.Pid))
 	if err != nil {
 		i.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to look at it")
 
-// browser is a headless Chromium, for as long as a test with one may take on a machine that is busy.
+// browser is a headless Chromium, with the time limit of a test with one on a busy machine.
 func browser(t *testing.T) context.Context { return browserFor(t, 5*time.Minute) }
 
 func browserFor(t *testing.T, long time.Duration, flags ...chromedp.ExecAllocatorOption) context.Context {
@@ -72,8 +72,7 @@ func click(answer string) step {
 	return leave(chromedp.Click(chromedp.CSS(`button[value="` + answer + `"]`)))
 }
 
-// leave waits for the page that a step leads to: what is looked for may be on the one
-// before, too, or go away with it.
+// leave waits for the page that a step leads to: the page before may contain the same text, or lose it by the step.
 func leave(s step) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.RunResponse(ctx, s)
@@ -81,7 +80,7 @@ func leave(s step) step {
 	})
 }
 
-// What a mail server says of one invite leaves the others their room: no address is broken.
+// A long message of a mail server about one invite does not squeeze the others: no address wraps.
 func TestInvitesInABrowser(t *testing.T) {
 	t.Parallel()
 	smtp := mailtest.Start(t, mailtest.Config{})
@@ -171,7 +170,7 @@ func TestInvitationInABrowser(t *testing.T) {
 	}
 }
 
-// uuidOf is the id of the member whose address starts so.
+// uuidOf returns the id of the member whose address starts with name.
 func uuidOf(members, name string) string {
 	return regexp.MustCompile(`\{"id":"([0-9a-f-]{36})","user":\{[^{}]*"email":"` + name).FindStringSubmatch(members)[1]
 }

@@ -11,8 +11,8 @@ import (
 	"foyer/internal/infra/mail/mailtest"
 )
 
-// Somebody who was invited signs in by a link in a mail, accepts as a guest, and changes their address; the
-// pages for it are whole on a small screen.
+// An invited person signs in by a link in a mail, accepts as a guest, and changes their address; nothing of these pages
+// is cut off on a small screen.
 func TestGuestInABrowser(t *testing.T) {
 	t.Parallel()
 	smtp := mailtest.Start(t, mailtest.Config{})
@@ -58,7 +58,7 @@ func TestGuestInABrowser(t *testing.T) {
 	whole(ctx, t)
 }
 
-// whole checks that nothing of a page is cut off.
+// whole checks that no part of a page is cut off.
 func whole(ctx context.Context, t *testing.T) {
 	t.Helper()
 	cut, err := chromedp.Run(ctx, chromedp.Evaluate[int](`[document.documentElement, ...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).length`))

@@ -19,11 +19,11 @@ import (
 
 var pictures = flag.String("pictures", "", "write the pictures of the documentation into this folder")
 
-// maxPicture is how large a picture of the documentation may be.
+// maxPicture is the largest size of a picture of the documentation.
 const maxPicture = 40 << 10
 
-// TestPictures takes the pictures of the documentation, of an organization as one could be, so that
-// they stay true. They are small enough to be looked at over any line.
+// TestPictures takes the pictures of the documentation from an example organization, so that they stay accurate. They are
+// small enough for slow connections.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	if *pictures == "" {
@@ -77,7 +77,7 @@ func TestPictures(t *testing.T) {
 // maxHeight is how much of a page a picture shows, in pixels.
 const maxHeight = 900
 
-// reduce makes a picture of the upper part of a page in its most frequent colors, which takes a third of the bytes.
+// reduce crops a picture to the upper part of a page, in its most frequent colors, which takes a third of the bytes.
 func reduce(t *testing.T, shown []byte) []byte {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(shown))

@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come, on a machine that is busy.
+// patience is how long a test waits for an expected result, on a busy machine.
 const patience = 2 * time.Minute
 
 // process is a server of the built program.
 type process struct {
 	cmd     *exec.Cmd
-	address chan string   // where it listens, once it does
-	ended   chan struct{} // closed when it has
+	address chan string   // gets its address once it listens
+	ended   chan struct{} // closed when the process has ended
 	err     error         // how it ended
 
 	mu       sync.Mutex
 	log      bytes.Buffer
-	listened bool // its address has been told
+	listened bool // its address was sent
 }
 
-// startProcess starts a server, whose log goes to log too.
+// startProcess starts a server. Its log also goes to log.
 func startProcess(env []string, dir string, stdout, log io.Writer, flags ...string) (*process, error) {
 	p := &process{
 		cmd:     exec.Command(filepath.Join(binary, "foyer"), append([]string{"serve"}, flags...)...),

@@ -15,7 +15,8 @@ import (
 
 var targets = flag.String("targets", "", "the systems for which TestRelease builds archives; it takes minutes")
 
-// Two clones of a commit give the same archives, byte for byte, whatever Go is told, with all that a release has.
+// Two clones of a commit give the same archives, byte for byte, with any settings of Go. They contain all parts of a
+// release.
 func TestRelease(t *testing.T) {
 	if *targets == "" {
 		t.Skip("for make measure")
@@ -63,7 +64,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// namesWhatIsThere looks for the files that a document names.
+// namesWhatIsThere checks that the files which a document names exist.
 func namesWhatIsThere(t *testing.T, dir, document, naming string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, document))
@@ -81,7 +82,7 @@ func namesWhatIsThere(t *testing.T, dir, document, naming string) {
 	}
 }
 
-// What is not committed cannot be in a release, which would say that it is of the commit.
+// Uncommitted changes cannot be in a release: it would claim to be of the commit.
 func TestReleaseIsOfACommit(t *testing.T) {
 	t.Parallel()
 	dir := clone(t)

@@ -31,14 +31,14 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// sample is how the reference has an operation called in one language.
+// sample is the reference's sample of an operation in one language.
 type sample struct{ id, language, text string }
 
 var partOfReference = regexp.MustCompile(`href="(/docs/reference/\w+)"`)
 
 var sampleText = regexp.MustCompile(`(?s)<pre id="(\w+)-(curl|foyer|go|typescript)" tabindex="0"><code>(.*?)</code></pre>`)
 
-// Times, and those that are written as the API does.
+// anyTime matches times, and apiTime those in the API's format.
 var (
 	anyTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"`)
 	apiTime = regexp.MustCompile(`^"[^".]*\.\d{6}Z"$`)
@@ -78,15 +78,15 @@ func samplesOf(t *testing.T, browser *http.Client, address, language string) []s
 	return all
 }
 
-// Each sample, as it stands in the reference, asks for its operation: of a server that answers all of
-// them with the examples of the document.
+// Each sample, as it is in the reference, calls its operation on a server that answers all operations with the examples
+// of the document.
 func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one language after the other asks for
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
 	asked := &pretender{operations: map[string]operation{}, carried: map[string]bool{}}
 	server := httptest.NewServer(asked)
 	t.Cleanup(server.Close)
-	s["BASE_URL"] = server.URL // which the samples name
+	s["BASE_URL"] = server.URL // the samples name it
 	i := launch(t, s)
 	asked.learn(t, i.url)
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one languag
 	}
 	t.Run("foyer", func(t *testing.T) {
 		for _, sample := range samplesOf(t, http.DefaultClient, i.url, "foyer") {
-			run(t, "sh", "-eu", "-c", sample.text+" --yes")                 // it asks where there is a terminal
+			run(t, "sh", "-eu", "-c", sample.text+" --yes")                 // it asks if there is a terminal
 			if got, _ := asked.forget(); !slices.Contains(got, sample.id) { // it sends more, or less, than the example
 				t.Errorf("%s asks for %v", sample.text, got)
 			}
@@ -130,7 +130,7 @@ func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one languag
 		for _, sample := range samplesOf(t, http.DefaultClient, i.url, "foyer") {
 			for parameter, flag := range map[string]string{"IfMatch": `--if-match="x"`, "IdempotencyKey": "--idempotency-key=x", "DryRun": "--dry-run"} {
 				takes := slices.Contains(asked.operations[sample.id].Parameters, reference{"#/components/parameters/" + parameter})
-				if sample.id == "updateSource" { // a push is what it is whenever it is sent, and sends the ETag of what it replaces
+				if sample.id == "updateSource" { // a push is the same whenever it is sent, and sends the ETag of what it replaces
 					takes = parameter == "DryRun"
 				}
 				command := foyer("sh", "-eu", "-c", sample.text+` --yes "$0"`, flag)
@@ -165,7 +165,7 @@ func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one languag
 	}
 }
 
-// goProgram makes one program of all samples, each of which is a program that compiles.
+// goProgram builds one program from all samples, after it has compiled each as its own program.
 func goProgram(t *testing.T, _ *instance, all []sample) []string {
 	t.Helper()
 	var imports, bodies strings.Builder
@@ -203,7 +203,7 @@ func goProgram(t *testing.T, _ *instance, all []sample) []string {
 	return []string{filepath.Join(module, "samples")}
 }
 
-// exported finds what packages export, of the client and all that it imports.
+// exported finds the export data of packages, of the client and all its imports.
 func exported(t *testing.T) importer.Lookup {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", "foyer/client", "log")
@@ -219,7 +219,7 @@ func exported(t *testing.T) importer.Lookup {
 	return func(path string) (io.ReadCloser, error) { return os.Open(places[path]) }
 }
 
-// typeScriptProgram makes one module of all samples, which is checked strictly.
+// typeScriptProgram builds one module from all samples, type-checked strictly.
 func typeScriptProgram(t *testing.T, i *instance, all []sample) []string {
 	t.Helper()
 	var source strings.Builder
@@ -241,7 +241,7 @@ type pretender struct {
 	wrong   error
 }
 
-// operation is what the test needs of one.
+// operation has the parts of an operation that the test needs.
 type operation struct {
 	ID         string            `json:"operationId"`
 	Security   []json.RawMessage `json:"security"`
@@ -249,17 +249,17 @@ type operation struct {
 	Body       reference         `json:"requestBody"`
 	Responses  map[int]reference `json:"responses"`
 
-	bodies []json.RawMessage // one of which is sent
+	bodies []json.RawMessage // one of them is sent
 }
 
 type reference struct {
 	Ref string `json:"$ref"`
 }
 
-// name is that of what is referred to.
+// name returns the name of the referenced component.
 func (r reference) name() string { return filepath.Base(r.Ref) }
 
-// content is that of a body or an answer.
+// content is the content of a body or an answer.
 type content struct {
 	Content map[string]struct {
 		Example  json.RawMessage `json:"example"`
@@ -311,7 +311,7 @@ func (p *pretender) learn(t *testing.T, address string) {
 	}
 }
 
-// note keeps which operation a request is for, and what is wrong with it.
+// note records the operation of a request, and what is wrong with it.
 func (p *pretender) note(o operation, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	p.mu.Lock()
@@ -327,7 +327,7 @@ func (p *pretender) note(o operation, r *http.Request) {
 	}
 	same := func(example json.RawMessage) bool {
 		var want, got any
-		example = bytes.ReplaceAll(example, []byte(`"admin"`), []byte("8")) // which the client sends
+		example = bytes.ReplaceAll(example, []byte(`"admin"`), []byte("8")) // the client sends this
 		sent := bytes.ReplaceAll(body, []byte(`"admin"`), []byte("8"))
 		return json.Unmarshal(example, &want) == nil && json.Unmarshal(sent, &got) == nil && reflect.DeepEqual(got, want)
 	}
@@ -339,7 +339,7 @@ func (p *pretender) note(o operation, r *http.Request) {
 	}
 }
 
-// forget returns the operations that were asked for, and what was wrong with the last that was.
+// forget returns the requested operations, and the last fault.
 func (p *pretender) forget() (asked []string, wrong error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -348,8 +348,7 @@ func (p *pretender) forget() (asked []string, wrong error) {
 	return asked, wrong
 }
 
-// The samples with curl that change nothing are answered, as somebody who is signed in finds them,
-// with their own ids.
+// A signed-in user sees curl samples with their own ids. Those that change nothing are answered.
 func TestSamplesAreAnswered(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "banner")
@@ -390,7 +389,7 @@ func TestSamplesAreAnswered(t *testing.T) {
 	}
 }
 
-// seeded makes what the samples are about, and replaces its ids in the document by its own.
+// seeded makes what the samples use, and replaces the ids in the document by the real ones.
 func seeded(t *testing.T, o *client.Organization, address, repository string) *strings.Replacer {
 	t.Helper()
 	ctx := t.Context()

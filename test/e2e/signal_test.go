@@ -16,7 +16,7 @@ import (
 	"foyer/internal/domain/access"
 )
 
-// A terminal that is closed stops a server as a service manager does, also where its shell sends the signal, and then the kernel.
+// Closing a terminal stops a server as a service manager does, even if the shell sends the signal first, and the kernel again.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	key := access.NewKey()
@@ -40,7 +40,7 @@ func TestHangup(t *testing.T) {
 	for !ready() {
 		pause()
 	}
-	conn := unfinishedRequest(t, url, key) // it stops no sooner than that ends
+	conn := unfinishedRequest(t, url, key) // it stops only after that ends
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// unfinishedRequest sends a request without its body, which the server has begun to read.
+// unfinishedRequest sends a request without its body. The server has begun to read it.
 func unfinishedRequest(t *testing.T, url, key string) net.Conn {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
@@ -73,7 +73,7 @@ func unfinishedRequest(t *testing.T, url, key string) net.Conn {
 	return conn
 }
 
-// Whoever reads the log may go: the server goes on.
+// The reader of the log may exit: the server goes on.
 func TestNobodyReadsTheLog(t *testing.T) {
 	t.Parallel()
 	log, into, err := os.Pipe()

@@ -10,14 +10,14 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// back goes to the page before, as the button of a browser does: the page may come from a cache.
+// back goes to the previous page, like the button of a browser: the page may come from a cache.
 var back = chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(history.back(), true)`))
 	return err
 })
 
-// What somebody has typed is there again when they come back to the page, and after the server was away while they
-// sent it.
+// Typed text is still there when the user comes back to the page, also after the server was unreachable while they sent
+// it.
 func TestTypedTextIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -53,8 +53,8 @@ func TestTypedTextIsKept(t *testing.T) {
 	has("sent", "name", "")
 }
 
-// What was ticked or chosen is not there again on a page that is fetched anew: it would be of another row, or undo what
-// somebody else has done since.
+// Ticks and choices are not restored on a page that is fetched anew: they would apply to another row, or undo a change by
+// somebody else.
 func TestChoicesAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -73,7 +73,7 @@ func TestChoicesAreNotKept(t *testing.T) {
 	tick := chromedp.Click(chromedp.CSS("main tbody input[type=checkbox]"))
 	look(ctx, t, "choices-ticked", "Invites", follow("Invites"), tick, becomes(`1`, ticked))
 	look(ctx, t, "choices", "Members", follow("Members"))
-	i.call(key, "POST", "/invites", `{"target_email":"eve@x.example","send_email":false}`, 201) // comes first in the list
+	i.call(key, "POST", "/invites", `{"target_email":"eve@x.example","send_email":false}`, 201) // it is first in the list
 	look(ctx, t, "choices-none", "Invites", leave(back), becomes(`0`, ticked))
 
 	look(ctx, t, "choices-old", "old.ts", to(i.url+"/console/@current/apps/1/source?file=old.ts"), chromedp.Click(chromedp.CSS("[name=delete]")), becomes(`1`, ticked))

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// A client that a generator of others makes of the server's own document compiles strictly, and
-// drives the server.
+// A client that a third-party generator makes from the server's own document compiles strictly, and drives the server.
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -19,8 +18,8 @@ func TestTypeScriptClient(t *testing.T) {
 	}
 }
 
-// buildTypeScript compiles drive.ts and more programs, with the types of a server, and returns the
-// folder of the compiled ones.
+// buildTypeScript compiles drive.ts and more programs, with the types of a server, and returns the folder of the compiled
+// programs.
 func buildTypeScript(t *testing.T, url string, more map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
