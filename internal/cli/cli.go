@@ -134,7 +134,7 @@ func lines(err error) []string {
 	}
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		if at, parseErr := url.Parse(asked.URL); parseErr == nil {
-			said := " gave no answer: " // but may have done what it was asked for
+			said := " gave no answer: " // but it may have done the request
 			if unreached, ok := errors.AsType[*net.OpError](err); ok && unreached.Op == "dial" {
 				said = " cannot be asked: "
 			}

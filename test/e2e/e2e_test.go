@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	_ "foyer/internal/cli" // what is built: when it changes, an earlier result is void
+	_ "foyer/internal/cli" // the tests build it: a change invalidates cached results
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
 )

@@ -21,7 +21,7 @@ const Default = "default"
 type Profile struct {
 	URL          string `json:"url"`
 	Key          string `json:"key"`
-	Organization string `json:"organization,omitempty"` // its id; "": that of the key
+	Organization string `json:"organization,omitempty"` // its id; "": the key's
 }
 
 // File is the path of the file of profiles; "" if there is no folder for it.

@@ -27,8 +27,8 @@ type Format string
 
 // The formats.
 const (
-	Table Format = "table" // of the columns that people need most, as wide as the terminal
-	Wide  Format = "wide"  // of all columns
+	Table Format = "table" // with the most needed columns, as wide as the terminal
+	Wide  Format = "wide"  // with all columns
 	JSON  Format = "json"
 	CSV   Format = "csv"
 )

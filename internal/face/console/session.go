@@ -257,7 +257,7 @@ func (c *Console) within(address, otherwise string) string {
 func (c *Console) cookie(session string) *http.Cookie {
 	name := "foyer"
 	if c.secure {
-		name = "__Host-foyer" // which no other host can set, RFC 6265bis section 4.1.3.2
+		name = "__Host-foyer" // no other host can set it, RFC 6265bis section 4.1.3.2
 	}
 	return &http.Cookie{
 		Name: name, Value: session, Path: "/", MaxAge: int(access.SessionTime.Seconds()),

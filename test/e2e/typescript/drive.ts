@@ -1,4 +1,4 @@
-// Drives a server with a client made of its own OpenAPI document, type-checked strictly.
+// Drives a server with a client that is made from its own OpenAPI document, type-checked strictly.
 import createClient from "openapi-fetch";
 import type { paths } from "./api.js";
 

@@ -25,7 +25,7 @@ func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	page := all[part]
 	if organization := g.Organization(w, r); err == nil && organization.ID != "" {
 		if page, err = g.fill(part, organization, r.URL.Query().Get(in)); err == nil {
-			page.CacheControl = "no-store" // it names the organization, also when somebody goes back after signing out
+			page.CacheControl = "no-store" // it names the organization, which must not reappear after a sign-out
 			err = wire.Hold(w, len(page.Plain()))
 		}
 	}

@@ -1,4 +1,4 @@
-// What runs on each page. It gets the values that plugin.json declares, and returns what undoes it.
+// Each page calls inject with the values that plugin.json declares. It returns a function that undoes it.
 export function inject({ config }: { config: { text: string; color: string } }) {
 	const banner = document.createElement("div");
 	banner.textContent = config.text;

@@ -1,4 +1,4 @@
-// What pages can do besides with a script: everything works without it.
+// Extras for pages with a script: everything works without it.
 'use strict'
 
 const each = (selector, act) => document.querySelectorAll(selector).forEach(act)
@@ -12,7 +12,7 @@ each('button[data-copy]', button => {
     try {
       await navigator.clipboard.writeText((source.value ?? source.textContent).trim())
       text.data = 'Copied'
-    } catch { // no https, or not allowed: the browser's own way is left
+    } catch { // no https, or not allowed: the user can still copy the selection
       getSelection().selectAllChildren(source)
       text.data = 'Selected'
     }
@@ -20,15 +20,15 @@ each('button[data-copy]', button => {
   })
 })
 
-// The language of samples, which is kept.
+// The chosen language of samples is remembered.
 each('.languages input', choice => {
   try {
     if (localStorage.getItem('language') === choice.id) choice.checked = true
     choice.addEventListener('change', () => localStorage.setItem('language', choice.id))
-  } catch { } // it may not be kept
+  } catch { } // storage may be denied
 })
 
-// Times in the reader's zone, near ones as how long ago or ahead they are.
+// Times are shown in the reader's time zone, and near ones as relative times.
 const units = [['day', 86400], ['hour', 3600], ['minute', 60]]
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: 'auto' })
 const exact = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' })
@@ -52,7 +52,7 @@ function tellTimes() {
 tellTimes()
 setInterval(tellTimes, 60000)
 
-// A box that ticks all of its form.
+// A box that ticks all boxes of its form.
 each('input[data-all]', all => {
   all.closest('label').hidden = false
   all.addEventListener('change', () => {
@@ -60,7 +60,7 @@ each('input[data-all]', all => {
   })
 })
 
-// Fields that show their form anew as soon as one is chosen, except by keyboard, where each arrow key chooses: there is a button.
+// Fields that submit their form on a choice, except by keyboard, where each arrow key makes one: there is a button for that.
 each('select[data-submit]', field => {
   let byKey = false
   field.addEventListener('keydown', () => { byKey = true })
@@ -68,11 +68,11 @@ each('select[data-submit]', field => {
   field.addEventListener('change', () => { if (!byKey) field.form.requestSubmit() })
 })
 
-// Buttons that say that something takes its time.
+// Buttons that say that they are busy.
 addEventListener('submit', event => {
   const button = event.submitter
   if (!button?.dataset.busy) return
-  setTimeout(() => { // once the form is read: what is disabled is not sent
+  setTimeout(() => { // after the browser has read the form: a disabled button is not sent
     button.dataset.idle ??= button.lastChild.data
     button.lastChild.data = button.dataset.busy
     button.setAttribute('aria-busy', 'true')
@@ -85,7 +85,7 @@ addEventListener('pageshow', () => each('button[aria-busy]', button => {
   button.disabled = false
 }))
 
-// What the search finds, while it is typed.
+// Results of the search, while the user types.
 const finder = document.querySelector('.finder')
 if (finder) {
   const field = finder.querySelector('input')
@@ -120,7 +120,7 @@ if (finder) {
   addEventListener('click', event => { if (!finder.contains(event.target)) close() })
 }
 
-// Menus close when something else is clicked, or with Escape.
+// Menus close on a click elsewhere, or with Escape.
 const menus = 'details.menu[open]'
 addEventListener('click', event => each(menus, menu => { if (!menu.contains(event.target)) menu.open = false }))
 
@@ -128,7 +128,7 @@ addEventListener('click', event => each(menus, menu => { if (!menu.contains(even
 const keys = document.getElementById('shortcuts')
 const typing = event => event.composedPath()[0].closest?.('input, textarea, select, [contenteditable]')
 
-// With Caps Lock it is another letter; on a keyboard of another script, the key of that place.
+// With Caps Lock the letter differs; on a keyboard of another script, the key in the same place counts.
 const isS = event => event.key.toLowerCase() === 's' || event.key > '~' && event.code === 'KeyS'
 
 addEventListener('keydown', event => {
