@@ -13,7 +13,7 @@ import (
 	"foyer/internal/config"
 )
 
-// What a command asks of its change. It has the flags that its operation takes, and refuses the others.
+// Conditions on a change. A command has the flags that its operation takes, and refuses the others.
 
 // ifMatch has the flag of commands that change an object which others may have changed meanwhile.
 type ifMatch struct {

@@ -9,8 +9,8 @@ import (
 	"foyer/internal/cli"
 )
 
-// An invalid setting makes the unit fail. A crash does not: the unit gives it another exit status than Go's default,
-// which is the same. The unit also limits resources.
+// An invalid setting makes the unit fail. A crash does not, since the unit gives it another exit status: Go's default
+// equals that of an invalid setting. The unit also limits resources.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("../../deploy/foyer.service")

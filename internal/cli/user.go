@@ -150,7 +150,7 @@ type userSignOut struct {
 	ifMatch
 }
 
-// Validate refuses an ETag with all sessions, which have none.
+// Validate refuses an ETag without a session: all sessions together have none.
 func (c userSignOut) Validate() error {
 	if c.Session == 0 && c.IfMatch != "" {
 		return errors.New("--if-match: give the id of a session")

@@ -72,7 +72,8 @@ func click(answer string) step {
 	return leave(chromedp.Click(chromedp.CSS(`button[value="` + answer + `"]`)))
 }
 
-// leave waits for the page that a step leads to: the page before may contain the same text, or lose it by the step.
+// leave waits for the page that a step leads to: an element that a test waits for may already be on the page before, and
+// disappear with it.
 func leave(s step) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.RunResponse(ctx, s)

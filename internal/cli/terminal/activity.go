@@ -52,7 +52,7 @@ func (w Window) Validate() error {
 	return CheckLimit(w.Limit)
 }
 
-// CheckLimit refuses a limit of nothing, or of more than a page.
+// CheckLimit refuses a limit below 1 or above the size of a page.
 func CheckLimit(n int) error {
 	if n < 1 || n > page.MaxLimit {
 		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)

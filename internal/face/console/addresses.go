@@ -60,7 +60,7 @@ func unseen(r rune) rune {
 	return r
 }
 
-// heading reports whether the first line only says what follows, such as Name and E-mail.
+// heading reports whether the first line only names the columns, such as Name and E-mail.
 func heading(line string) bool {
 	return strings.Contains(strings.ToLower(line), "mail") && !strings.ContainsAny(line, "@.")
 }

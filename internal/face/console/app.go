@@ -188,7 +188,7 @@ func (v *visit) onApp(do func(id int64) (flash string, err error)) (next, error)
 	return doOn(v.appID, do)
 }
 
-// doOn does something to what the path names.
+// doOn does something to the item that the path names, and reports what.
 func doOn(named func() (int64, error), do func(id int64) (flash string, err error)) (next, error) {
 	id, err := named()
 	if err != nil {

@@ -50,7 +50,7 @@ type Console struct {
 	secure  bool   // browsers use https
 	forms   *dedup.Forms[next]
 	entered *dedup.Forms[signin.Entered]       // by links, and as guests
-	changed *dedup.Forms[addresschange.Change] // likewise
+	changed *dedup.Forms[addresschange.Change] // by links
 	mailed  *dedup.Forms[struct{}]             // links to sign in with
 }
 
@@ -144,9 +144,9 @@ func (c *Console) bare() Frame { return Frame{Prefix: c.prefix, Root: c.root(), 
 
 const (
 	maxForm       = 64 << 10
-	maxLongForm   = 4 * maxForm // a description twice, each character of which may take twelve bytes, or a message with addresses
-	maxPlacedForm = 4 << 20     // values of 256 KiB and paths, twice, each byte of which may take three
-	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, each line end of which may take six bytes
+	maxLongForm   = 4 * maxForm // a description twice, at up to twelve bytes a character; or a message with addresses
+	maxPlacedForm = 4 << 20     // values of 256 KiB and paths, twice, at up to three bytes a byte
+	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, at up to six bytes a line end
 )
 
 // Register adds the console to a mux. The console asks that mux's API.

@@ -102,7 +102,7 @@ func (v *visit) failingOn(site int64) (map[int64]bool, error) {
 	return are, err
 }
 
-// findApps finds apps that may be put on the site, in addition to those on it.
+// findApps finds apps that may be put on the site and are not on it yet.
 func (p *Site) findApps(v *visit, placed []client.Placement) error {
 	found, err := v.organization.ListApps(v.ctx(), client.AppFilter{Search: p.Find}, beside(len(placed)))
 	p.Apps, p.More = others(found, func(app client.App) bool {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxBytes is the part of a text that is shown.
+	// maxBytes is how much of a text is shown.
 	maxBytes = 16 << 10
 	// maxShort bounds each text on a page with many of them: the parser takes squared time for some.
 	maxShort = 1 << 10
