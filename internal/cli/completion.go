@@ -24,8 +24,8 @@ func (completionCommand) Help() string {
 `
 }
 
-// The scripts ask this program for the possible next words, so that they need not change with it. Zsh runs a file of its
-// fpath as the body of the function until it has run once.
+// The scripts ask this program for the possible next words, so that they need not change with it. On the first call,
+// zsh runs the file of its fpath as the body of the function.
 var completions = map[string]string{
 	"bash": `_foyer() {
 	local IFS=$'\n'
