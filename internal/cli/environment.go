@@ -178,8 +178,8 @@ func (e *environment) server() (profile.Profile, error) {
 	return kept.Of(url)
 }
 
-// otherHost reports whether a url has another host than the known one. A url without a host has none, and without a known
-// one it returns false.
+// otherHost reports whether a url names another host than the known one. It is false if none is known, or the url names
+// none.
 func otherHost(given, known string) bool {
 	to, err := url.Parse(given)
 	if known == "" || err != nil || to.Host == "" {

@@ -136,8 +136,8 @@ type team struct {
 	where  []string // the line of each; in JSON, the address or, without one, the index in the list
 }
 
-// unique drops repeated addresses, and returns their faults. The server gets a hundred invites at a time, and would
-// replace the earlier invite by the later one.
+// unique drops repeated addresses, and returns their faults. The server gets a hundred invites at a time: if an address
+// comes again in a later batch, it would replace the earlier invite.
 func (c inviteBulk) unique(people team, as terminal.Format) (left team, refused client.Error) {
 	seen := map[string]bool{}
 	for i, d := range people.drafts {

@@ -152,8 +152,8 @@ func (c appPush) create(ctx context.Context, o *client.Organization, wanted, dec
 // maxTries is how many times a push is sent while others change the app.
 const maxTries = 5
 
-// replace replaces the files of the app by the folder's, unless somebody else changes the app meanwhile: their new files
-// would stay.
+// replace replaces the files of the app by the folder's, unless somebody else changes the app meanwhile: otherwise, files
+// that they add would stay.
 func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, read contents) (client.AppSource, error) {
 	var etag string
 	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)

@@ -17,7 +17,7 @@ var Activity = View[client.AuditEntry]{
 	},
 }
 
-// who names the doer. Somebody who declines an invite is no user; the name is their address.
+// who names the doer. Somebody who declines an invite is not a user; the name is their address.
 func who(e client.AuditEntry) string {
 	switch {
 	case e.User == nil && e.Activity == "declined":
