@@ -303,7 +303,7 @@ func TestLoginSaysWhichCommandsItIsFor(t *testing.T) {
 	}
 }
 
-// A login stores the server's address, not one that redirects to it.
+// A login at a url that redirects is refused, and the error names the target.
 func TestLoginFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

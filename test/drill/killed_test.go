@@ -15,8 +15,7 @@ import (
 )
 
 // If a server is killed, each request is done once, or not at all: a client that repeats it with its Idempotency-Key gets
-// the answer of what happened, or has it done now. The test goes on until the server was killed this many times between a
-// change and its answer.
+// the answer of what happened, or has it done now. The test goes on until enough requests were done and not answered.
 func TestKilledBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*testing.T) *fleet{"SQLite": onSQLite, "PostgreSQL": onPostgres(2)} {

@@ -36,8 +36,8 @@ type InviteForm struct{ Status, Delivery, Search string }
 // Any reports whether the list is narrowed down.
 func (f InviteForm) Any() bool { return f != InviteForm{} }
 
-// LinkOfItem is the link of an invite. Its owner becomes the invited person, so no address leads to it: the list shows it
-// once, after a click.
+// LinkOfItem is the link of an invite. Anybody who has it can act as the invited person, so no address leads to it: the
+// list shows it once, after a click.
 type LinkOfItem struct {
 	ID string
 	client.InviteLink

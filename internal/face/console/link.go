@@ -78,7 +78,7 @@ func (c *Console) takeThen(w http.ResponseWriter, r *http.Request) string {
 	return string(then)
 }
 
-// linkPage answers the page of a link with do. A link that does not work has a page of its own, and is counted.
+// linkPage answers requests for the page of a link with do. A link that does not work has a page of its own, and is counted.
 func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := c.Check(w, r)

@@ -189,7 +189,7 @@ func (v *visit) findPinned(p *Placed) error {
 }
 
 // readSchema finds out which values the form asks for: those of the chosen version, else of the version that it is pinned
-// to, else of the app's current version. They differ from the app's own if that version does not compile.
+// to, else of the app's current version. The current version's differ from the app's own if it does not compile.
 func (v *visit) readSchema(p *Placed) error {
 	wanted := []string{p.PinnedTo()}
 	if v.request.PostForm.Has("version") {

@@ -160,7 +160,7 @@ func (c *Console) readOwn(w http.ResponseWriter, r *http.Request, limit int64) e
 	return read(w, r, limit)
 }
 
-// draft returns the session of the browser that makes a request.
+// draft describes the browser that makes a request, for a new session.
 func (c *Console) draft(w http.ResponseWriter, r *http.Request) access.SessionDraft {
 	return access.SessionDraft{Address: c.Address(r), UserAgent: r.UserAgent(), RequestID: c.RequestID(w)}
 }

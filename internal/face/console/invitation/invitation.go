@@ -218,7 +218,7 @@ func namesIn(form url.Values) invite.Names {
 	return n
 }
 
-// unhappy is the page for a fault.
+// unhappy is the page for an error.
 func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)

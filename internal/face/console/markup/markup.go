@@ -64,7 +64,7 @@ func styleIn(folder fs.FS) string {
 	return string(style)
 }
 
-// dense removes spaces from a style that have no meaning, but not those within quotes: each page contains the style.
+// dense removes meaningless spaces from a style, but not those within quotes: each page contains the style.
 var dense = strings.NewReplacer(`": "`, `": "`, ": ", ":", " { ", "{", "; } ", "}", "} ", "}", "; ", ";", ", ", ",")
 
 // Render writes p as a whole HTML document.
