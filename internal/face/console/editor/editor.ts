@@ -1,6 +1,6 @@
-// The editor on the page of an app's files. It stands in for the text areas of the form, which it
-// fills when the form is sent, in a shadow root: there its styles are constructed sheets, which
-// the page's policy allows.
+// The editor on the page of an app's files. It replaces the text areas of the form, and fills them
+// when the form is sent. It is in a shadow root: there its styles are constructed sheets, which the
+// page's policy allows.
 import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history as undo, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { css } from '@codemirror/lang-css'
@@ -21,7 +21,7 @@ const languages: Record<string, () => Extension> = {
   css, html, svg: html, json, md: markdown,
 }
 
-// The language of a file follows the name that it is given.
+// The language of a file follows its typed name.
 const language = new Compartment()
 
 function languageOf(name: string): Extension {
@@ -67,12 +67,12 @@ const typed = (file: HTMLElement) => editors.get(file)!.state.doc.toString()
 const stored = (file: HTMLElement) => textOf(file)!.dataset.stored ?? textOf(file)!.defaultValue
 const dirty = (file: HTMLElement) => editors.has(file) && (typed(file) !== stored(file) || !hashOf(file) && nameOf(file) !== '')
 
-// What is typed is kept until it is saved: it survives another page, the end of the session and
-// a server that does not answer. It is for whoever typed it, not for the next to sign in.
+// Typed text is kept until it is saved: it survives a visit to another page, the end of the session
+// and a server that does not answer. Only the user who typed it sees it, not the next one to sign in.
 interface Draft { hash: string, text: string, name?: string, sentAs: string }
 
 const keyOf = (name: string) => `foyer ${form!.dataset.person} ${location.pathname} ${name}`
-const offered = new Set<HTMLElement>() // what is kept of them waits to be shown, or for another time
+const offered = new Set<HTMLElement>() // files whose drafts were offered and not shown yet
 let sent = false
 
 function keep(file: HTMLElement) {
@@ -94,15 +94,15 @@ function draft(name: string): Draft | null {
   }
 }
 
-// A new file is saved once there is one of the name it was sent as, unless that was refused for being there.
+// A new file is saved once the tree has the name that it was sent with, unless the save was refused.
 function dropSaved() {
   if (document.querySelector('#faults')) return
   const name = draft('')?.sentAs
   if (name && tree?.querySelector(`a[data-file="${CSS.escape(name)}"]`)) sessionStorage.removeItem(keyOf(''))
 }
 
-// So is the message of the version to be, which is saved once the page says what was done. Who deletes all that is open
-// comes to another page.
+// The message of the next version is kept, too, until the page says what was done. Deleting all open files leads to
+// another page, so their message is dropped when the form is sent.
 function keepMessage(field: HTMLInputElement) {
   const key = `foyer-message ${form!.dataset.person} ${location.pathname}`
   const store = (text: string) => {
@@ -116,7 +116,7 @@ function keepMessage(field: HTMLInputElement) {
   })
 }
 
-// What the compiler found, in its line.
+// Shows the compiler's error in its line.
 function diagnose(view: EditorView, file: HTMLElement) {
   const { line, column, error } = file.dataset
   if (!error) return
@@ -141,7 +141,7 @@ function changed(file: HTMLElement) {
 }
 
 function edit(file: HTMLElement) {
-  names.set(file, hashOf(file) ? nameOf(file) : '') // a new one may have the name of another
+  names.set(file, hashOf(file) ? nameOf(file) : '') // a new file may have the name of another
   const area = textOf(file)
   if (!area) return
   const host = document.createElement('div')
@@ -186,7 +186,7 @@ function restore(view: EditorView, file: HTMLElement) {
   note.append(button)
   file.prepend(note)
   offered.add(file)
-  let other = { text: kept.text, name: kept.name ?? '' } // a draft of before may have none
+  let other = { text: kept.text, name: kept.name ?? '' } // drafts of earlier releases may have no name
   const swap = () => {
     offered.delete(file)
     const now = { text: typed(file), name: nameOf(file) }
@@ -201,11 +201,11 @@ function restore(view: EditorView, file: HTMLElement) {
   if (ours) swap()
 }
 
-// The files of the form are shown one at a time; those of the tree come into it when they are
-// chosen, so that several are saved as one version.
+// The files of the form are shown one at a time. Choosing a file of the tree adds it to the form, so
+// that several files are saved as one version.
 const files = () => [...form!.querySelectorAll<HTMLElement>('.file')]
 
-// A new file that is empty is sent only while it is shown: its name is required.
+// An empty new file is sent only while it is shown: its name is required.
 const empty = (file: HTMLElement) => !nameOf(file) && !dirty(file)
 
 function show(file: HTMLElement) {
@@ -225,7 +225,7 @@ function show(file: HTMLElement) {
 
 const opened = (name?: string) => files().find(file => names.get(file) === name)
 
-// A file of the tree comes into the form, where a second click may have brought it meanwhile.
+// Adds a file of the tree to the form. A second click may have added it meanwhile.
 async function fetched(link: HTMLAnchorElement) {
   const text = await fetch(link.href).then(answer => answer.ok ? answer.text() : '').catch(() => '')
   const found = new DOMParser().parseFromString(text, 'text/html').querySelector<HTMLElement>('form.files .file')
@@ -235,7 +235,7 @@ async function fetched(link: HTMLAnchorElement) {
   const id = 'chosen-' + (files().length + 1)
   const area = textOf(file)
   if (area) file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
-  const marked = area ?? file.querySelector('#text') // the note of a picture
+  const marked = area ?? file.querySelector('#text') // the note about a picture
   if (marked) marked.id = id
   files().at(-1)!.after(file)
   edit(file)
@@ -246,7 +246,7 @@ async function open(link: HTMLAnchorElement) {
   const file = opened(link.dataset.file) ?? await fetched(link)
   if (!file) { location.assign(link.href); return }
   show(file)
-  history.replaceState(null, '', link.href) // it can be passed on; going back leaves the page
+  history.replaceState(null, '', link.href) // the address can be shared; going back leaves the page
   editors.get(file)?.focus()
 }
 
@@ -273,7 +273,7 @@ if (form) {
     if (field!.hidden) editors.get(file)?.focus()
     else field!.focus()
   }))
-  form.addEventListener('invalid', event => { // in a file that is hidden, the browser says nothing of it
+  form.addEventListener('invalid', event => { // the browser shows no message for a hidden file
     const file = (event.target as HTMLElement).closest<HTMLElement>('.file')
     if (file) show(file)
   }, true)
