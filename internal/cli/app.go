@@ -80,7 +80,7 @@ type appList struct {
 	Update bool   `help:"Those that are not at the newest tag known, which may be a lower one."`
 	State  string `enum:",disabled,broken,edited,failing" default:"" placeholder:"STATE" help:"Those that are disabled, broken, edited or failing."`
 	Site   string `placeholder:"ID" help:"Those on a site, by its id or name."`
-	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
+	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it to reverse the order. Without it, by id."`
 }
 
 func (c appList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) (err error) {

@@ -60,7 +60,7 @@ type appDiff struct {
 	Against int64 `placeholder:"N" help:"The number of the version to compare it with, if not the one before."`
 }
 
-var errNoTable = terminal.Misused(errors.New("what files differ in is no table: leave -o csv out, or give --json"))
+var errNoTable = terminal.Misused(errors.New("differences of files are not a table: leave -o csv out, or give --json"))
 
 func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	if out.Format == terminal.CSV {

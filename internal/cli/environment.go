@@ -167,9 +167,9 @@ func (e *environment) server() (profile.Profile, error) {
 	case url != "" && e.flags["profile"] != "":
 		return profile.Profile{}, errors.New("--url and --profile name two servers: give one of them")
 	case key != "" && otherHost(url, e.variables["FOYER_URL"]): // such as that of an app's repository, by mistake
-		return profile.Profile{}, errors.New("--url names another server than FOYER_URL, and FOYER_KEY is the key of that: unset FOYER_URL to send it to --url")
+		return profile.Profile{}, errors.New("--url names another server than FOYER_URL, and FOYER_KEY belongs to FOYER_URL: unset FOYER_URL to send the key to --url")
 	case url == "" && e.flags["profile"] == "" && key != "":
-		return profile.Profile{}, errors.New("FOYER_KEY is set, but no server for it: set FOYER_URL or give --url; --profile=NAME takes the key that is kept")
+		return profile.Profile{}, errors.New("FOYER_KEY is set, but no server for it: set FOYER_URL or give --url; --profile=NAME uses the key that is kept")
 	case url == "":
 		return kept.Get(e.flags["profile"])
 	case key != "":

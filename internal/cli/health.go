@@ -28,7 +28,7 @@ var pageErrors = terminal.View[client.PageError]{
 
 type appHealth struct {
 	anApp
-	Site  string            `placeholder:"ID" help:"The id or name of a site, to see what its pages reported alone."`
+	Site  string            `placeholder:"ID" help:"The id or name of a site, to see only what its pages reported."`
 	Since terminal.Lifetime `default:"24h" placeholder:"D" help:"How far back, like 30d or 24h: 90d at most."`
 }
 

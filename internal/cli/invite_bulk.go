@@ -24,7 +24,7 @@ import (
 
 type inviteBulk struct {
 	File    string `arg:"" help:"A file whose name ends in .csv or .json; - reads CSV from standard input."`
-	Partial bool   `help:"Invite those who can be, and tell of the others why not."`
+	Partial bool   `help:"Invite those who can be invited, and say for the others why not."`
 
 	once
 	dryRun

@@ -55,7 +55,7 @@ type keyCreate struct {
 
 func (c keyCreate) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
 	if c.ExpiresIn > 0 && c.IdempotencyKey != "" {
-		return terminal.Misused(errors.New("--expires-in and --idempotency-key do not go together: run again, it would ask for a later end"))
+		return terminal.Misused(errors.New("--expires-in and --idempotency-key do not go together: a second run would ask for a later end"))
 	}
 	draft := client.KeyDraft{Scopes: c.Scope, Name: c.Name}
 	if c.ExpiresIn > 0 {

@@ -135,5 +135,5 @@ func (c logoutCommand) Run(kept profile.File, out *terminal.Output) error {
 		return terminal.Misused(err)
 	}
 	return out.Say(map[string]string{"profile": c.Profile, "url": p.URL},
-		"Forgot the key for %s. It is still valid: who has it can use it until it is revoked.", p.URL)
+		"Forgot the key for %s. It is still valid: anybody who has it can use it until it is revoked.", p.URL)
 }

@@ -47,7 +47,7 @@ type organizationSet struct {
 	MembersCanInvite     *bool               `help:"Let members invite; =false: only admins and owners."`
 	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
 	AllowedDomains       *[]string           `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
-	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than the server says; 0: as long as that. Who invites may say another time, 30 days at most."`
+	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than the server says; 0: as long as that. An inviter may choose another time, 30 days at most."`
 
 	ifMatch
 	once

@@ -17,7 +17,7 @@ import (
 
 // ifMatch has the flag of commands that change an object which others may have changed meanwhile.
 type ifMatch struct {
-	IfMatch string `placeholder:"ETAG" help:"Do it only if the object is still as this ETag names it. The API answers it with the object; commands that have --etag show it."`
+	IfMatch string `placeholder:"ETAG" help:"Do it only if the object still has this ETag. The API answers it with the object; commands that have --etag show it."`
 }
 
 // once has the flag of commands that may be repeated.
@@ -27,7 +27,7 @@ type once struct {
 
 // dryRun has the flag of commands with a dry run.
 type dryRun struct {
-	DryRun bool `help:"Make all checks and show what would come of it, but change nothing."`
+	DryRun bool `help:"Make all checks and show what the result would be, but change nothing."`
 }
 
 // checkGiven refuses a flag or argument with an empty text or list, as from an unset variable: it would stand for everything, or

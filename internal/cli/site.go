@@ -63,7 +63,7 @@ var revisions = terminal.View[client.Revision]{
 
 type siteList struct {
 	Search string `placeholder:"TEXT" help:"Those with this in the name."`
-	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round."`
+	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it to reverse the order."`
 }
 
 func (c siteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {

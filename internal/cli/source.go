@@ -31,7 +31,7 @@ var sourceFiles = terminal.View[client.SourceFile]{
 
 type appSource struct {
 	anApp
-	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is, but for what would command a terminal."`
+	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is, except for control sequences that a terminal would obey."`
 }
 
 func (c appSource) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -152,9 +152,9 @@ func isThere(root *os.Root, name string) (bool, error) {
 		case err != nil:
 			return false, err
 		case at < len(name) && !info.IsDir():
-			return false, fmt.Errorf("%s is in the way, which is no folder: nothing is written", terminal.Printable(name[:at]))
+			return false, fmt.Errorf("%s is in the way, and is not a folder: nothing is written", terminal.Printable(name[:at]))
 		case at == len(name) && !info.Mode().IsRegular():
-			return false, fmt.Errorf("%s is in the way, which is no file: nothing is written", terminal.Printable(name))
+			return false, fmt.Errorf("%s is in the way, and is not a file: nothing is written", terminal.Printable(name))
 		}
 	}
 	return true, nil

@@ -31,7 +31,7 @@ type adminCommands struct {
 	User         admin.User                            `cmd:"" help:"People."`
 	Member       admin.Member                          `cmd:"" help:"Who is in an organization."`
 	Key          admin.Key                             `cmd:"" help:"API keys."`
-	Activity     admin.Activity                        `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
+	Activity     admin.Activity                        `cmd:"" help:"Who did what, the newest first, and whether somebody tampered with it."`
 	Backup       admin.Backup                          `cmd:"" help:"Copy a SQLite database while servers use it."`
 	Restore      admin.Restore                         `cmd:"" help:"Put a backup in the place of a SQLite database."`
 	Resume       admin.Resume                          `cmd:"" help:"Let webhooks and mails go on that a restore has held."`

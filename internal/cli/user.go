@@ -72,7 +72,7 @@ func (c userSet) Run(ctx context.Context, to *client.Client, out *terminal.Outpu
 		return err
 	}
 	if c.Email != nil && stored(*c.Email) != u.Email {
-		fmt.Fprintf(log, "foyer: note: a mail with a link is on its way to %s: your address changes when the link is followed.\n", terminal.Printable(*c.Email))
+		fmt.Fprintf(log, "foyer: note: a mail with a link is on its way to %s: your address changes when you follow the link.\n", terminal.Printable(*c.Email))
 	}
 	return users.One(out, u)
 }

@@ -12,7 +12,7 @@ import (
 type webhookCommands struct {
 	List       webhookList       `cmd:"" help:"List where events are sent to."`
 	Get        webhookGet        `cmd:"" help:"Show one webhook."`
-	Create     webhookCreate     `cmd:"" help:"Have events sent to a url, and show the secret that they are signed with; it is not shown again."`
+	Create     webhookCreate     `cmd:"" help:"Send events to a url, and show the secret that signs them; it is not shown again."`
 	Set        webhookSet        `cmd:"" help:"Change a webhook, or switch it off or on."`
 	Test       webhookTest       `cmd:"" help:"Send a webhook an event of the type webhook.test."`
 	Rotate     webhookRotate     `cmd:"" help:"Give a webhook a new secret and show it; the old one signs too for 24 hours."`
@@ -189,7 +189,7 @@ type webhookDelete struct {
 }
 
 func (c webhookDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
-	if err := in.Confirm("Delete webhook %s, and what is known of its deliveries?", c.Webhook); err != nil {
+	if err := in.Confirm("Delete webhook %s, and the list of its deliveries?", c.Webhook); err != nil {
 		return err
 	}
 	return c.webhook().remove(ctx, o, out, o.DeleteWebhook)

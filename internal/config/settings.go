@@ -50,7 +50,7 @@ var Settings = []Setting{
 	{"ACTIVITY_KEEP", "", "How long activity is kept, like 8760h or 365d (default: forever).", false, duration(func(c *Config) *time.Duration { return &c.ActivityKeep }, time.Hour, 0)},
 	{"ACTIVITY_ADDRESSES", "off", "Keep in the activity which client address a change came from: on or off.", false, onOff(func(c *Config) *bool { return &c.ActivityAddresses })},
 	{"TRUSTED_PROXIES", "", "Whose X-Forwarded-For is believed: CIDRs, separated by commas (default: nobody's).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies })},
-	{"INVITE_TTL", "72h", "How long invites live, unless who invites says another time: 1s to 30d.", false, duration(func(c *Config) *time.Duration { return &c.InviteTTL }, time.Second, 30*24*time.Hour)},
+	{"INVITE_TTL", "72h", "How long invites live, unless the inviter chooses another time: 1s to 30d.", false, duration(func(c *Config) *time.Duration { return &c.InviteTTL }, time.Second, 30*24*time.Hour)},
 	{"UPDATE_CHECK", "6h", "How often the repositories of installed apps are asked for newer versions: 6h or more, or off.", false, orOff(func(c *Config) { c.UpdateCheck = 0 }, duration(func(c *Config) *time.Duration { return &c.UpdateCheck }, 6*time.Hour, 0))},
 	{"UPSTREAM_ALLOW", "", "Private addresses that app urls may reach: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.UpstreamAllow })},
 	{"WEBHOOK_ALLOW", "", "Private addresses that webhooks may be sent to: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.WebhookAllow })},

@@ -280,7 +280,7 @@ func list(field func(*Config) *[]string, check func(string) (string, error)) fun
 
 func signInWay(s string) (string, error) {
 	if s != ByProvider && s != ByMail && s != ByKey {
-		return "", fmt.Errorf("%q is no way to sign in: choose from %s, %s and %s", s, ByProvider, ByMail, ByKey)
+		return "", fmt.Errorf("%q is not a way to sign in: choose from %s, %s and %s", s, ByProvider, ByMail, ByKey)
 	}
 	return s, nil
 }

@@ -69,8 +69,8 @@ func TestConsoleApp(t *testing.T) {
 		v.want(200, "the newest known", v.post(page+"/upgrade", "do", "upgrade", "tag", "v1.1.0"))
 		at("v1.1.0")
 		repo.Tag(t, "v1.1.0", repo.Commit(t, files("moved")))
-		v.want(400, "<li>Tag: It leads to another commit than when it was installed. To have it", v.get(page+"/upgrade?tag=v1.1.0"))
-		v.want(400, "It leads to another commit", v.post(page+"/upgrade", "do", "upgrade", "tag", "v1.1.0"))
+		v.want(400, "<li>Tag: It points to another commit than when it was installed. To accept", v.get(page+"/upgrade?tag=v1.1.0"))
+		v.want(400, "It points to another commit", v.post(page+"/upgrade", "do", "upgrade", "tag", "v1.1.0"))
 		v.want(200, "is now at v1.1.0.", v.post(page+"/upgrade", "do", "upgrade", "tag", "v1.1.0", "accept_changed", "on"))
 		text := "export const x: number = ;"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))

@@ -229,7 +229,7 @@ func TestConsoleFaultsTogether(t *testing.T) {
 			return v.post(source, append([]string{"do", "save", "filename", "site.ts", "sha256", v.opened(source + "?file=site.ts"), "text", "1"}, changed...)...)
 		}
 		stale := files("filename", "a.ts", "sha256", "x", "text", "2", "filename", "site.ts", "sha256", "", "text", "3")
-		v.want(400, `<a href="#text-2">Text: a.ts has changed since you opened it, by somebody else or by a save of yours that was still on its way.`, stale)
+		v.want(400, `<a href="#text-2">Text: a.ts has changed since you opened it: somebody else changed it, or an earlier save of yours arrived late.`, stale)
 		v.want(400, `<a href="#filename-3">File name: There is a file site.ts`, stale)
 		v.want(400, `id="filename-3" name="filename" aria-invalid="true"`, stale)
 		if n := strings.Count(stale.body, `aria-invalid="true"`); n != 2 {

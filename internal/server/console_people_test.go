@@ -153,7 +153,7 @@ func TestConsoleInvites(t *testing.T) {
 		second := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bea@x.example"}))
 		v.want(400, "Choose at least one.", v.post(invitesPage, "do", "resend"))
 		v.want(200, "2 invites have new links", v.post(invitesPage, "do", "resend", "id", invite.ID, "id", second.ID))
-		v.want(200, "1 of 2 invites are withdrawn: their links work no longer. Not done for others: It is gone", v.post(invitesPage, "do", "withdraw", "id", second.ID, "id", nobody))
+		v.want(200, "1 of 2 invites are withdrawn: their links no longer work. Not done for others: It is gone", v.post(invitesPage, "do", "withdraw", "id", second.ID, "id", nobody))
 		for query, found := range map[string]bool{"?search=ADA": true, "?search=eve": false, "?search=+ada@x.example+": true, "?status=pending": true, "?status=expired": false, "?delivery=failed": false, "?status=any&delivery=none": true} {
 			if page := v.get(invitesPage + query); page.status != http.StatusOK || strings.Contains(page.body, `aria-label="Choose ada@x.example"`) != found {
 				t.Errorf("%s: %d:\n%s", query, page.status, page.body)

@@ -160,7 +160,7 @@ func TestConsoleSavesAtOnce(t *testing.T) {
 			for _, p := range pages {
 				if strings.Contains(p.body, "is saved.") {
 					saved++
-				} else if strings.Contains(p.body, "a.ts has changed since you opened it, by somebody else or by a save of yours") {
+				} else if strings.Contains(p.body, "a.ts has changed since you opened it: somebody else changed it, or an earlier save of yours") {
 					told++
 				}
 			}

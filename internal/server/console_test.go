@@ -310,11 +310,11 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		undone := v.post(page, "do", "save", "delete", "site.ts", "filename", "site.ts", "sha256", before)
-		v.want(400, "site.ts has changed since you opened it, by somebody else or by a save of yours", undone)
+		v.want(400, "site.ts has changed since you opened it: somebody else changed it, or an earlier save of yours", undone)
 		v.want(400, "\na\r\n</textarea>", undone)
 		refused := v.post(page, "do", "save", "filename", "site.ts", "sha256", before, "text", "mine\r\n")
 		v.want(400, "\nmine\n</textarea>", refused)
-		v.want(400, "site.ts has changed since you opened it, by somebody else or by a save of yours", refused)
+		v.want(400, "site.ts has changed since you opened it: somebody else changed it, or an earlier save of yours", refused)
 		v.want(400, "There is a file site.ts: open it", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
 		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", v.opened(page), "text", "mine\r\n"))
 		mixed, spaced := "a\r\nb\nc\rd", "x"

@@ -118,7 +118,7 @@ func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 		return err
 	}
 	if strings.HasPrefix(baseURL, "https://") && len(s.Config.TrustedProxies) == 0 {
-		s.Log.WarnContext(ctx, "FOYER_BASE_URL is https, and FOYER_TRUSTED_PROXIES names no proxy: all who come through one count as its address, "+
+		s.Log.WarnContext(ctx, "FOYER_BASE_URL is https, and FOYER_TRUSTED_PROXIES names no proxy: all clients behind one count as its address, "+
 			"and share its limit on requests without a valid key")
 	}
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL, "version", s.Version)

@@ -178,7 +178,7 @@ func TestSignInPage(t *testing.T) {
 	if strings.Contains(page.body, `name="key"`) {
 		t.Errorf("a way that is off is offered:\n%s", page.body)
 	}
-	v.want(403, "nobody signs in with a key", v.post("/console/session", "key", s.key))
+	v.want(403, "does not let users sign in with a key", v.post("/console/session", "key", s.key))
 	sent := v.post("/console/session/mail", "email", "ada@x.example")
 	v.want(202, "Check your mail", sent)
 	stranger := v.post("/console/session/mail", "email", "eve@x.example")

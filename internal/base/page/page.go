@@ -78,7 +78,7 @@ func ParseOrder(text string) (o Order, err error) {
 	case "name", "created_at", "updated_at":
 		return o, nil
 	}
-	return Order{}, fault.Field(fault.InvalidChoice, "ordering", "Must be name, created_at or updated_at, with - before it for the other way round.")
+	return Order{}, fault.Field(fault.InvalidChoice, "ordering", "Must be name, created_at or updated_at, with - before it to reverse the order.")
 }
 
 // Columns returns the columns to sort by, separated by commas. Names are sorted by their key, byte by byte, and equal

@@ -28,7 +28,7 @@ import (
 type Activity struct {
 	List   activityList   `cmd:"" default:"withargs" help:"Who did what, the newest first. Can be left out."`
 	Head   activityHead   `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`
-	Verify activityVerify `cmd:"" help:"Look whether entries were changed, removed or put in: the exit status is 1 if so."`
+	Verify activityVerify `cmd:"" help:"Check whether entries were changed, removed or added: the exit status is 1 if so."`
 }
 
 // Help gives examples.

@@ -63,7 +63,7 @@ type organizationSet struct {
 	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
 	AccessLevel          *int                `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
 	Reason               string              `help:"Why its access level is lowered, for the activity: 1 to 500 characters."`
-	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than FOYER_INVITE_TTL; 0: as long as that. Who invites may say another time, 30 days at most."`
+	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than FOYER_INVITE_TTL; 0: as long as that. An inviter may choose another time, 30 days at most."`
 	AllowedDomains       *[]string           `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 }
 

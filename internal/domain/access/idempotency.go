@@ -47,7 +47,7 @@ var errOtherRequest = fault.New(fault.IdempotencyMismatch, "The Idempotency-Key 
 
 // inProgress refuses a request while another one with its Idempotency-Key is being carried out.
 func inProgress(retryAfter time.Duration) error {
-	return fault.Later(fault.IdempotencyInProgress, retryAfter, "The request with this Idempotency-Key is still under way.")
+	return fault.Later(fault.IdempotencyInProgress, retryAfter, "The request with this Idempotency-Key is still in progress.")
 }
 
 // Claim returns the right to carry out a request and, if it was carried out already, the answer. KeepAnswer calls

@@ -153,7 +153,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Change, 
 	return c, nil
 }
 
-var errExpired = fault.New(fault.Expired, "The link has expired: a change of address is to be confirmed within a day, and can be undone for 7 days.")
+var errExpired = fault.New(fault.Expired, "The link has expired: a change of address must be confirmed within a day, and can be undone for 7 days.")
 
 // ends returns when the link to a change stops working.
 func (c Change) ends() time.Time {

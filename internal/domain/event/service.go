@@ -230,7 +230,7 @@ func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook
 		w.UpdatedAt = now
 		w.oldSecrets = slices.DeleteFunc(w.oldSecrets, func(old oldSecret) bool { return !now.Before(old.Until) })
 		if len(w.oldSecrets) >= maxOldSecrets {
-			return fault.Later(fault.Throttled, w.oldSecrets[0].Until.Sub(now), "At most %d old secrets of a webhook are good: wait for one to end.", maxOldSecrets)
+			return fault.Later(fault.Throttled, w.oldSecrets[0].Until.Sub(now), "A webhook has at most %d valid old secrets: wait until one expires.", maxOldSecrets)
 		}
 		w.oldSecrets = append(w.oldSecrets, oldSecret{w.sealed, now.Add(oldSecretGood)})
 		if err := s.newSecret(w); err != nil {

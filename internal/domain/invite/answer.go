@@ -98,12 +98,12 @@ func IsKnownUser(err error) bool { return errors.Is(err, errKnownUser) }
 
 var errKnownUser = fault.New(fault.Denied, "The address belongs to a user: sign in, or ask for a link by mail. A link that was passed on by hand does not prove who you are.")
 
-var errInviter = fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
+var errInviter = fault.New(fault.Denied, "The sender of the invitation may no longer invite at this level: ask an admin of the organization.")
 
 // answerable returns why an invite cannot be answered, or nil.
 func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	if o.Expired(s.DB.Now()) {
-		return fault.New(fault.Expired, "The invitation has expired: ask whoever sent it to send it again.")
+		return fault.New(fault.Expired, "The invitation has expired: ask its sender to send it again.")
 	}
 	level, err := levelOf(ctx, q, o.OrganizationID, o.CreatedBy.ID)
 	if err != nil {

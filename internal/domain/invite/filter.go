@@ -31,7 +31,7 @@ func ParseStatuses(text string) ([]Status, error) {
 	var statuses []Status
 	for _, name := range strings.Split(text, ",") {
 		if !slices.Contains(all, Status(name)) {
-			return nil, fault.Field(fault.InvalidChoice, "status", "%q is no status: give pending, expired, accepted, several with commas between them, or any.", name)
+			return nil, fault.Field(fault.InvalidChoice, "status", "%q is not a status: give pending, expired, accepted, several with commas between them, or any.", name)
 		}
 		statuses = append(statuses, Status(name))
 	}
@@ -41,7 +41,7 @@ func ParseStatuses(text string) ([]Status, error) {
 // ParseDelivery reads the state of a mail.
 func ParseDelivery(text string) (MailState, error) {
 	if !slices.Contains([]MailState{NoMail, Queued, Sent, Deferred, Failed}, MailState(text)) {
-		return "", fault.Field(fault.InvalidChoice, "delivery", "%q is no state of a delivery: give none, queued, sent, deferred or failed.", text)
+		return "", fault.Field(fault.InvalidChoice, "delivery", "%q is not a state of a delivery: give none, queued, sent, deferred or failed.", text)
 	}
 	return MailState(text), nil
 }

@@ -174,7 +174,7 @@ func MayInvite(c access.Caller) error {
 // MayDelete reports whether a caller may delete or resend an invite that a user made.
 func MayDelete(c access.Caller, createdBy int64) error {
 	if c.Level < access.Admin && createdBy != c.UserID {
-		return fault.New(fault.Denied, "Only admins, owners and whoever made it may take back an invite.")
+		return fault.New(fault.Denied, "Only admins, owners and the inviter may take back an invite.")
 	}
 	return nil
 }

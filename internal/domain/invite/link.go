@@ -143,7 +143,7 @@ func (s Service) mayHand(ctx context.Context, tx *db.Tx, c access.Caller, i Invi
 	case fault.Is(err, fault.Expired):
 		return fault.New(fault.Expired, "The invite has expired: resend it first.")
 	case errors.Is(err, errInviter):
-		return fault.New(fault.Denied, "Whoever sent the invite may no longer invite at its level: resend it first, then it comes from you.")
+		return fault.New(fault.Denied, "The inviter may no longer invite at this level: resend the invite first, then you are its inviter.")
 	case err != nil && !IsKnownUser(err):
 		return err
 	}

@@ -252,7 +252,7 @@ func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, e
 	draft.Email, draft.UUID, draft.DistinctID, draft.CreatedAt = email, newUUID(), newUUID(), s.DB.Now()
 	u, err := ensureUser(ctx, tx, draft)
 	if errors.Is(err, db.ErrNoRow) {
-		return User{}, fault.Field(fault.NotUnique, "email", "Nobody can have this address now: it was another user's until a few days ago, who may take it back within a week, or stands for one who was erased.")
+		return User{}, fault.Field(fault.NotUnique, "email", "This address is not available now: another user had it until a few days ago and may take it back within a week, or it stands for an erased user.")
 	}
 	return u, err
 }

@@ -65,7 +65,7 @@ func (s Service) comesFrom(p Plugin, o origin, url string) bool {
 // moveBy moves an installed plugin to the tag of a draft, to its url, or both.
 func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin, d Draft, retagged, relocated bool) (Plugin, error) {
 	if retagged && d.Tag.Value == "" {
-		return Plugin{}, fault.Field(fault.Invalid, "tag", "Must be a version of the app's repository: an app that is installed always has one.")
+		return Plugin{}, fault.Field(fault.Invalid, "tag", "Must be a version of the app's repository: an installed app always has one.")
 	}
 	if d.URL.Fault != nil {
 		return Plugin{}, d.URL.Fault

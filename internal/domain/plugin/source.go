@@ -134,7 +134,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 // readSource checks the first files of a plugin of a type, and sets the fields that a plugin.json among them names.
 func (d *Draft) readSource(kind Type) error {
 	if len(d.Source) > 0 && kind.Installed() {
-		return fault.Field(fault.Invalid, d.Source[0].Field, "The files of an app that is installed come from its repository: leave them out.")
+		return fault.Field(fault.Invalid, d.Source[0].Field, "The files of an installed app come from its repository: leave them out.")
 	}
 	if err := editFaults(d.Source).Err(); err != nil {
 		return err
@@ -178,7 +178,7 @@ func describeEdited(d *Draft, before []File, edits []Edit) error {
 	return nil
 }
 
-var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an app that is installed says what its files are: change it with upgrade, or PATCH of the app.")
+var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an installed app decides which files it has: change it with upgrade, or PATCH of the app.")
 
 // unchanged locks the plugin whose source was read. It fails if the source has changed or the caller may no longer
 // change the plugin. If contents is set, it locks the contents first. It reads again who disabled the plugin.

@@ -246,7 +246,7 @@ func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit st
 		return stored, nil
 	case stored.Number != 0 && !acceptChanged:
 		return Version{}, fault.Field(fault.ContentChanged, "tag",
-			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
+			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install the new commit, send \"accept_changed\": true.",
 			tag, stored.Commit, commit)
 	}
 	return Version{}, nil
@@ -264,7 +264,7 @@ func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptCha
 	return storedTarget(ctx, tx, stored)
 }
 
-var errMoved = fault.Later(fault.Busy, time.Second, "The app comes from another url by now; try again.")
+var errMoved = fault.Later(fault.Busy, time.Second, "The url of the app has changed meanwhile; try again.")
 
 // lockToMove locks the plugin to move. It fails if the plugin no longer comes from the url that was asked, unless the
 // move changes the url.

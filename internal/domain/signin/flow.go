@@ -64,7 +64,7 @@ func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (i
 	return in, f.Then, err
 }
 
-var errNoFlow = fault.New(fault.Invalid, "This answer of the identity provider does not belong to a sign-in that this browser began in the last 10 minutes, or it was used: begin again.")
+var errNoFlow = fault.New(fault.Invalid, "This answer of the identity provider does not belong to a sign-in that this browser began in the last 10 minutes, or it was already used: begin again.")
 
 // take returns the flow that comes back with a state, once.
 func (s Service) take(ctx context.Context, kept, state string) (flow, error) {
@@ -85,9 +85,9 @@ var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 func refused(code string) error {
 	switch {
 	case code == "access_denied":
-		return fault.New(fault.Invalid, "The identity provider did not let you in, or you said no there: try again, or ask whoever runs it.")
+		return fault.New(fault.Invalid, "The identity provider did not let you in, or you said no there: try again, or ask its operator.")
 	case errorCode.MatchString(code):
-		return fault.New(fault.Invalid, "The identity provider refused: %s. Try again, or tell whoever runs this server.", code)
+		return fault.New(fault.Invalid, "The identity provider refused: %s. Try again, or tell the operator of this server.", code)
 	}
 	return fault.New(fault.Invalid, "The identity provider sent you back without an answer: try again.")
 }

@@ -182,7 +182,7 @@ func (s Service) useGuestLink(ctx context.Context, token string, d access.Sessio
 		user, err := s.Organizations.FindUser(ctx, tx, g.Email)
 		if fault.Is(err, fault.NotFound) {
 			if in.Guest, err = s.invited(ctx, tx, g); err == nil && in.Guest == "" {
-				return fault.New(fault.Denied, "The invitation was withdrawn or has expired: ask whoever sent it.")
+				return fault.New(fault.Denied, "The invitation was withdrawn or has expired: ask its sender.")
 			}
 			return err
 		}

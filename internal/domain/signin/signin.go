@@ -239,11 +239,11 @@ func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (
 // provider is believed about the address. If the user cannot sign in this way, it also returns the reason.
 func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims, by access.Caller) (userID int64, why reason, err error) {
 	if p.Email == "" {
-		return 0, "", fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
+		return 0, "", fault.New(fault.Denied, "The identity provider does not send your e-mail address: ask the operator of this server to have it sent.")
 	}
 	email, err := org.ParseEmail("email", p.Email)
 	if err != nil {
-		return 0, "", fault.New(fault.Denied, "The identity provider does not know an e-mail address of yours that could be one here: ask whoever runs it.")
+		return 0, "", fault.New(fault.Denied, "The identity provider does not know an e-mail address of yours that can be used here: ask its operator.")
 	}
 	user, err := findUser(ctx, tx, email)
 	none := errors.Is(err, db.ErrNoRow)
@@ -252,13 +252,13 @@ func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims, by acc
 	}
 	switch {
 	case !p.EmailVerified:
-		return user.id, unverified, fault.New(fault.Denied, "The identity provider has not verified that %s is your address: verify it there, or ask whoever runs it.", email)
+		return user.id, unverified, fault.New(fault.Denied, "The identity provider has not verified that %s is your address: verify it there, or ask its operator.", email)
 	case !s.speaksFor(email):
-		return user.id, foreignDomain, fault.New(fault.Denied, "On this server the identity provider does not speak for addresses like %s: sign in another way, or ask whoever runs this server.", email)
+		return user.id, foreignDomain, fault.New(fault.Denied, "On this server the identity provider does not vouch for addresses like %s: sign in another way, or ask the operator of this server.", email)
 	case none:
 		return 0, "", nil
 	case user.identified:
-		return user.id, anotherAccount, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask whoever runs this server.", email)
+		return user.id, anotherAccount, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask the operator of this server.", email)
 	}
 	return user.id, "", s.link(ctx, tx, p, user.id, by)
 }

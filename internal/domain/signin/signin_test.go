@@ -262,7 +262,7 @@ func TestByProvider(t *testing.T) {
 		for detail, p := range map[string]oidc.Claims{
 			"has not verified":   unverified,
 			"ask an admin":       person("1", "eve@x.example"),
-			"does not speak for": person("1", "ada@evil.x.example"),
+			"does not vouch for": person("1", "ada@evil.x.example"),
 			"does not say":       person("1", ""),
 			"could be one":       person("1", "no address"),
 		} {

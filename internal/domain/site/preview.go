@@ -103,7 +103,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 		return Preview{}, err
 	}
 	if n >= maxPreviews {
-		return Preview{}, fault.New(fault.Invalid, "A site has at most %d previews at a time: wait until one is over, an hour after it was made.", maxPreviews)
+		return Preview{}, fault.New(fault.Invalid, "A site has at most %d previews at a time: wait until one expires, an hour after it was made.", maxPreviews)
 	}
 	p.hash, p.userID, p.expires = digest.SHA256(token), c.UserID, now.Add(previewTime)
 	page.RawQuery = withParameter(page.RawQuery, "foyer_preview", token)

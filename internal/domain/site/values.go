@@ -106,7 +106,7 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 		case len(faults) == maxFaults:
 			return faults
 		case given && f.Hidden():
-			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and what a page gets everybody can read."))
+			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and everybody can read what a page gets."))
 		case given:
 			faults.Add(wrong(f, raw))
 		case required && f.Needed():

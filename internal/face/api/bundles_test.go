@@ -70,7 +70,7 @@ func TestBundleConditions(t *testing.T) {
 		whole := r.send("", "GET", path, "", "Accept-Encoding", "identity")
 		etag := whole.header.Get("ETag")
 		packed := strings.TrimSuffix(etag, `"`) + `-gzip"`
-		failed := invalidRequest("precondition_failed", "If-Match does not name what is here.")
+		failed := invalidRequest("precondition_failed", "If-Match does not match the current ETag.")
 		for _, c := range []struct {
 			name, value string
 			status      int

@@ -318,7 +318,7 @@ func TestExpiredLink(t *testing.T) {
 		_, token, _ := strings.Cut(between(link.body, `"url":"`, `"`), "/invite/")
 		late := r.db.Now().Add(72 * time.Hour)
 		r.db.Now = func() time.Time { return late }
-		want := invalidRequest("expired", "The invitation has expired: ask whoever sent it to send it again.")
+		want := invalidRequest("expired", "The invitation has expired: ask its sender to send it again.")
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			r.compare(method, r.send("", method, "/api/signup/"+token, ""), 410, want)
 		}

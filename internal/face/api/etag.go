@@ -143,4 +143,4 @@ func (a *API) expect(r *http.Request, route Route, c access.Caller) (*http.Reque
 	return r.WithContext(precondition.With(r.Context(), check)), nil
 }
 
-var errPrecondition = fault.New(fault.PreconditionFailed, "If-Match does not name what is here now: nothing was changed. Read it again.")
+var errPrecondition = fault.New(fault.PreconditionFailed, "If-Match does not match the current ETag: nothing was changed. Read the object again.")

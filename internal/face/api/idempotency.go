@@ -66,7 +66,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 		w.Header().Set("Idempotent-Replayed", "true")
 		return wire.WriteNothing(w)
 	case kept.Body == "" && kept.Item == "":
-		return fault.New(fault.IdempotencySecretShown, "The request was carried out before, and its answer is not kept: it showed a secret, or somebody who has been erased since.")
+		return fault.New(fault.IdempotencySecretShown, "The request was carried out before, and its answer is not kept: it showed a secret, or a user who has been erased since.")
 	case kept.Body != "":
 		w.Header().Set("Idempotent-Replayed", "true")
 		return writeKept(w, kept.Status, kept.ETag, kept.Body)

@@ -238,7 +238,7 @@ func TestIdempotencyOfTheErased(t *testing.T) {
 			r.t.Fatal(err)
 		}
 		before := r.send(r.key, "GET", invites, "").body
-		if got := send(); got.status != http.StatusConflict || !strings.Contains(got.body, "somebody who has been erased since") {
+		if got := send(); got.status != http.StatusConflict || !strings.Contains(got.body, "a user who has been erased since") {
 			r.t.Errorf("again: %d %s", got.status, got.body)
 		}
 		if after := r.send(r.key, "GET", invites, "").body; after != before {

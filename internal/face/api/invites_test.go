@@ -139,7 +139,7 @@ func TestWhoMayInvite(t *testing.T) {
 		r.compare("replace another's", r.send(member, "POST", invites, `{"target_email":"theirs@x.example"}`), 403,
 			denied("theirs@x.example has been invited by somebody else: ask them or an admin."))
 		r.compare("delete another's", r.send(member, "DELETE", invites+owners, ""), 403,
-			denied("Only admins, owners and whoever made it may take back an invite."))
+			denied("Only admins, owners and the inviter may take back an invite."))
 		own := r.send(member, "POST", invites, `{"target_email":"mine@x.example"}`)
 		if got := r.send(member, "DELETE", invites+between(own.body, `"id":"`, `"`), ""); got.status != 204 {
 			r.t.Errorf("delete one's own: %d %s", got.status, got.body)

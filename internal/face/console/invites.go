@@ -112,11 +112,11 @@ func (v *visit) onInvites(one func() string, several string, do func(id string) 
 }
 
 func resendInvites(v *visit) (next, error) {
-	one := "There is a new link for %s, for an admin or owner to pass on; the one before works no longer."
-	several := "%s invites have new links, for an admin or owner to pass on; those before work no longer."
+	one := "There is a new link for %s, for an admin or owner to pass on; the one before no longer works."
+	several := "%s invites have new links, for an admin or owner to pass on; those before no longer work."
 	if v.console.Mails {
-		one = "A new link is on its way to %s; the one before works no longer."
-		several = "%s invites are sent again; the links before work no longer."
+		one = "A new link is on its way to %s; the one before no longer works."
+		several = "%s invites are sent again; the links before no longer work."
 	}
 	var last client.Invite
 	return v.onInvites(func() string { return sentence(one, last.TargetEmail) }, several, func(id string) (err error) {
@@ -126,8 +126,8 @@ func resendInvites(v *visit) (next, error) {
 }
 
 func withdrawInvites(v *visit) (next, error) {
-	one := func() string { return "The invite is withdrawn: its link works no longer." }
-	return v.onInvites(one, "%s invites are withdrawn: their links work no longer.", func(id string) error {
+	one := func() string { return "The invite is withdrawn: its link no longer works." }
+	return v.onInvites(one, "%s invites are withdrawn: their links no longer work.", func(id string) error {
 		filter := client.InviteFilter{Status: []string{accepted}, ID: id}
 		found, err := v.organization.ListInvites(v.ctx(), filter, client.Range{Limit: 1})
 		switch {

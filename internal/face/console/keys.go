@@ -99,5 +99,5 @@ func (v *visit) revoked(id int64) next {
 	if id == v.caller.KeyID {
 		return next{path: v.console.root(), flash: "The key is revoked, and you are signed out.", signOut: true}
 	}
-	return next{flash: "The key is revoked: whoever uses it is refused from now on."}
+	return next{flash: "The key is revoked: requests with it are refused from now on."}
 }

@@ -264,7 +264,7 @@ func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) 
 	var refused faults
 	patch := client.PlacementPatch{Enabled: v.editedBox("enabled"), Reason: v.line("reason")}
 	if patch.Reason != "" && v.line("enabled") != "" {
-		refused.add("reason", "Untick “Runs on this site”, or leave it empty: it says why the app is switched off.")
+		refused.add("reason", "Untick “Runs on this site”, or leave this empty: it is the reason for switching the app off.")
 	}
 	if text := v.edited("paths"); text != nil {
 		patch.Paths = lines(*text)

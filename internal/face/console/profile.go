@@ -49,7 +49,7 @@ func changeAddress(v *visit) (next, error) {
 	case plain == before.Email:
 		return next{flash: sentence("Your address is %s already.", before.Email)}, err
 	}
-	return next{flash: sentence("A mail with a link is on its way to %s: your address changes when the link is followed.", email)}, err
+	return next{flash: sentence("A mail with a link is on its way to %s: your address changes when you follow the link.", email)}, err
 }
 
 // Introduction asks the first owner who they are, before the first invite names them.

@@ -132,7 +132,7 @@ func (c *Console) signInByKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !c.ByKey {
-		return fault.New(fault.Denied, "On this server nobody signs in with a key.")
+		return fault.New(fault.Denied, "This server does not let users sign in with a key.")
 	}
 	session, err := c.SignIn.ByKey(r.Context(), strings.TrimSpace(r.PostForm.Get("key")), c.draft(w, r))
 	if err != nil {

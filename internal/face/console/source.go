@@ -281,7 +281,7 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		case "":
 			refused.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
 		default:
-			refused.add(e.field(app), sentence("%s has changed since you opened it, by somebody else or by a save of yours that was still on its way. Save again to have it as it is here; open the page in another tab to see how it is now.", e.name))
+			refused.add(e.field(app), sentence("%s has changed since you opened it: somebody else changed it, or an earlier save of yours arrived late. Save again to keep it as it is here; open the page in another tab to see the current one.", e.name))
 		}
 		switch {
 		case e.remove:

@@ -109,7 +109,7 @@ func showUpgrade(v *visit) (markup.Page, error) {
 // contentChanged is the API's code for a tag that was moved. Pages show tagMoved for it.
 const (
 	contentChanged = "content_changed"
-	tagMoved       = "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it."
+	tagMoved       = "It points to another commit than when it was installed. To accept the new commit, tick the box and review it."
 )
 
 // changedMeanwhile is the message about an app that has changed since it was reviewed.

@@ -32,7 +32,7 @@ func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 		body, etag = k.Compressed, `"`+k.Tag+`-gzip"`
 	}
 	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !names(wanted, etag) {
-		return fault.New(fault.PreconditionFailed, "If-Match does not name what is here.")
+		return fault.New(fault.PreconditionFailed, "If-Match does not match the current ETag.")
 	}
 	h.Set("ETag", etag)
 	h.Set("Cache-Control", k.CacheControl)

@@ -23,7 +23,7 @@ func (req request) warnOfBeside(name string) []api.Message {
 		}
 		start := strings.LastIndexByte(text[:at[2]], '\n') + 1
 		return []api.Message{{
-			Text: fmt.Sprintf("Pages may look for %q beside the bundle, where it is not: import it, or have the bundler put it into the script.", spec),
+			Text: fmt.Sprintf("Pages may look for %q beside the bundle, but it is not there: import it, or let the bundler put it into the script.", spec),
 			Location: &api.Location{
 				File: namespace + ":" + name, Line: 1 + strings.Count(text[:start], "\n"), Column: at[2] - start, LineText: text[start:at[2]],
 			},

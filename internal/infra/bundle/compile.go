@@ -103,7 +103,7 @@ func (req request) compile() answer {
 		req.warnOfStylesheets(warnings)
 	}
 	if req.Bundle && meta.Inputs[namespace+":"+req.Entry].Format == "cjs" {
-		warnings[req.Entry] = "Pages see nothing of what CommonJS exports: write export function inject, or have the bundler make an ES module, as by --format=esm."
+		warnings[req.Entry] = "Pages cannot see what CommonJS exports: write export function inject, or let the bundler make an ES module, as with --format=esm."
 	}
 	js := built.OutputFiles[0].Contents
 	return answer{JS: js, Inject: meta.exports("inject") && exports(js, "inject"), Warnings: warnings}
@@ -388,7 +388,7 @@ func plain(text string) string {
 	const maxChars = 500
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `"`+namespace+":", `"`), `"`+styles+":", `"`)
 	if strings.HasPrefix(text, "Top-level await is not available") {
-		text = "Top-level await cannot be used: what takes time belongs into inject, which can be an async function."
+		text = "Top-level await cannot be used: do slow work in inject, which can be an async function."
 	}
 	if runes := []rune(text); len(runes) > maxChars {
 		text = string(runes[:maxChars]) + "…"

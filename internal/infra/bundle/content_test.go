@@ -135,7 +135,7 @@ func TestCommonJS(t *testing.T) {
 		"(() => { document.title = 'exports' })()":            false,
 	} {
 		got := mustCompile(t, sources{"dist/site.js": site, "dist/a.js": "exports.inject = () => {}", "plugin.json": `{"main": "dist/site.js"}`})
-		if warning := got.Files[1].Warning; got.Bundle == nil || want && got.Bundle.Inject || want != strings.HasPrefix(warning, "Pages see nothing") || !want && warning != "" {
+		if warning := got.Files[1].Warning; got.Bundle == nil || want && got.Bundle.Inject || want != strings.HasPrefix(warning, "Pages cannot see") || !want && warning != "" {
 			t.Errorf("%q: %+v, %+v", site, got.Files, got.Bundle)
 		}
 	}
@@ -345,7 +345,7 @@ func TestStylesheetsOfABuild(t *testing.T) {
 // Bundlers write a picture or a worker beside the script, and refer to it relative to the script's url.
 func TestBeside(t *testing.T) {
 	t.Parallel()
-	const warning = "Pages may look for %q beside the bundle, where it is not: import it, or have the bundler put it into the script."
+	const warning = "Pages may look for %q beside the bundle, but it is not there: import it, or let the bundler put it into the script."
 	got := mustCompile(t, sources{
 		"plugin.json":             `{"main": "dist/site.js"}`,
 		"dist/site.js":            "import './a.js'\nimport './b.js'\nimport './none.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
@@ -426,5 +426,5 @@ func TestIdleMains(t *testing.T) {
 func TestTopLevelAwait(t *testing.T) {
 	t.Parallel()
 	wantFiles(t, sources{"site.ts": "await fetch('/')\nexport {}"},
-		blame("site.ts", "Top-level await cannot be used: what takes time belongs into inject, which can be an async function.", 1, 1))
+		blame("site.ts", "Top-level await cannot be used: do slow work in inject, which can be an async function.", 1, 1))
 }

@@ -292,7 +292,7 @@ func refusedCode(ctx context.Context, err error) error {
 	case !ok:
 		return failed(ctx, err)
 	case refused.ErrorCode == "invalid_grant":
-		return fault.New(fault.Invalid, "The identity provider does not take the code that your browser came back with: it was used, or is too old. Begin again.")
+		return fault.New(fault.Invalid, "The identity provider does not accept the code that your browser came back with: it was already used, or is too old. Begin again.")
 	}
 	return failed(ctx, fmt.Errorf("the token endpoint answered %d %.40q", refused.Response.StatusCode, refused.ErrorCode))
 }

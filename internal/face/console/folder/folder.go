@@ -83,7 +83,7 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	}
 	archive, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
 	if err != nil {
-		return nil, fault.Field(fault.Unparsable, field, "It is no zip, or not a whole one.")
+		return nil, fault.Field(fault.Unparsable, field, "It is not a zip, or it is incomplete.")
 	}
 	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
 	left := uint64(len(packed))

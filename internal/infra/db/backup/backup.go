@@ -194,7 +194,7 @@ func escapeGlob(path string) string {
 
 func copyBeside(ctx context.Context, target, from string) (partial string, err error) {
 	if info, err := os.Stat(from + "-wal"); err == nil && info.Size() > 0 {
-		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer admin backup` makes a copy that is whole", from, errNoBackup)
+		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer admin backup` makes a complete copy", from, errNoBackup)
 	}
 	src, err := os.Open(from)
 	if err != nil {

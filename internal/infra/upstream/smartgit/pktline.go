@@ -13,7 +13,7 @@ import (
 // maxPacket is the longest packet that the protocol allows, including the four digits of its length.
 const maxPacket = 65520
 
-var errStray = errors.New("it has something where something else belongs")
+var errStray = errors.New("it has unexpected content")
 
 // packets reads pkt-line, the framing of the protocol.
 type packets struct {

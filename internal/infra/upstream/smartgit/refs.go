@@ -57,7 +57,7 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 func addRef(refs []Ref, line string) ([]Ref, error) {
 	oid, name, _ := strings.Cut(line, " ")
 	if !isOID(oid) {
-		return nil, broken(errors.New("it lists something that is no ref"))
+		return nil, broken(errors.New("it lists something that is not a ref"))
 	}
 	if tag, peeled := strings.CutSuffix(name, "^{}"); peeled {
 		if last := len(refs) - 1; last >= 0 && refs[last].Name == tag {
