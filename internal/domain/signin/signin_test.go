@@ -263,8 +263,8 @@ func TestByProvider(t *testing.T) {
 			"has not verified":   unverified,
 			"ask an admin":       person("1", "eve@x.example"),
 			"does not vouch for": person("1", "ada@evil.x.example"),
-			"does not say":       person("1", ""),
-			"could be one":       person("1", "no address"),
+			"does not send":      person("1", ""),
+			"can be used here":   person("1", "no address"),
 		} {
 			if _, err := enter(p); !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), detail) {
 				t.Errorf("%+v: %v", p, err)

@@ -78,7 +78,7 @@ func TestHostileRefs(t *testing.T) {
 		"no list's end":     {as(advertisementType, strings.TrimSuffix(goodRefs, "0000")), fault.UpstreamUnavailable, "", "broken"},
 		"no packets":        {as(advertisementType, "zzzz"), fault.UpstreamUnavailable, "", "broken"},
 		"an error":          {as(advertisementType, packet("ERR you\x1b[2J!\n")), fault.UpstreamUnavailable, "", `"you\x1b[2J!"`},
-		"no refs":           {as(advertisementType, service+packet("nope")), fault.UpstreamUnavailable, "", "no ref"},
+		"no refs":           {as(advertisementType, service+packet("nope")), fault.UpstreamUnavailable, "", "not a ref"},
 		"endless":           {endless, fault.Invalid, "url", "more than 50000 tags"},
 		"redirect inwards":  {redirect("http://10.0.0.1/app/info/refs"), fault.Invalid, "url", "private"},
 		"redirect to file":  {redirect("file:///etc/passwd"), fault.Invalid, "url", "http"},
