@@ -216,7 +216,7 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 		}
 		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
 		r.wantFault(err, fault.Denied)
-		if !strings.Contains(err.Error(), "resend it first") {
+		if !strings.Contains(err.Error(), "resend the invite first") {
 			r.Errorf("an owner is told: %v", err)
 		}
 		if _, err := r.invites.Resend(r.Context(), r.owner, i.ID); err != nil {
