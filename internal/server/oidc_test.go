@@ -118,13 +118,13 @@ func TestSignInByProviderReplayed(t *testing.T) {
 		jar()
 		v.want(200, "overview", v.get(callback))
 		jar()
-		v.want(400, "or it was used", v.get(callback))
+		v.want(400, "or it was already used", v.get(callback))
 		other := visit(t, start(t, config.Config{
 			Database: dbURL, OIDC: config.OIDC{Issuer: p.URL, ClientID: "foyer", ClientSecret: "the secret of the client", Scopes: []string{"openid"}},
 		}), "")
 		if strings.HasPrefix(dbURL, "postgres:") { // a second server with the same secret
 			other.http.Jar.SetCookies(must[*url.URL](t)(url.Parse(other.url)), cookies)
-			other.want(400, "or it was used", other.get(callback))
+			other.want(400, "or it was already used", other.get(callback))
 		}
 	})
 }
