@@ -102,21 +102,23 @@ func TestNobodyStarves(t *testing.T) {
 			apps = append(apps, r.app(r.caller, fmt.Sprint("app ", i), takes(random.IntN(30))))
 			r.place(r.caller, s, apps[i])
 		}
-		resumed := 0
+		resumed, waited := 0, 0
+		revision, _ := r.manifest(s)
 		for step := range 100 {
 			p := apps[random.IntN(len(apps))]
-			waited := r.waiting(s)
-			revision, _ := r.manifest(s)
 			what, err := r.anything(random, s, p)
 			if _, refused := errors.AsType[fault.List](err); err != nil && !refused && fault.IsOurs(err) {
 				r.Fatalf("%d: %s: %v", step, what, err)
 			}
-			if now, _ := r.manifest(s); now > revision+1 {
+			now, _ := r.manifest(s)
+			if now > revision+1 {
 				r.Errorf("%d: %s: %d revisions", step, what, now-revision)
 			}
-			if r.checkRoom(s, fmt.Sprint(step, ": ", what)); r.waiting(s) < waited {
+			wait := r.checkRoom(s, fmt.Sprint(step, ": ", what))
+			if wait < waited {
 				resumed++
 			}
+			revision, waited = now, wait
 		}
 		if resumed < 3 {
 			r.Errorf("only %d changes let something go on", resumed)
@@ -147,30 +149,15 @@ func (r rig) anything(random *rand.Rand, s Site, p plugin.Plugin) (what string, 
 	}
 }
 
-func (r rig) placements(s Site) []Placement {
+// checkRoom checks the placements of a site, and returns how many are held.
+func (r rig) checkRoom(s Site, what string) (held int) {
 	r.Helper()
-	found, err := r.Apps(r.Context(), r.caller, s.ID, page.First)
+	all, err := r.Apps(r.Context(), r.caller, s.ID, page.First)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return found.Items
-}
-
-// waiting returns how many placements are held.
-func (r rig) waiting(s Site) (n int) {
-	for _, p := range r.placements(s) {
-		if p.Held != "" {
-			n++
-		}
-	}
-	return n
-}
-
-func (r rig) checkRoom(s Site, what string) {
-	r.Helper()
-	all := r.placements(s)
 	taken := 0
-	for _, p := range all {
+	for _, p := range all.Items {
 		taken += p.bytes()
 	}
 	if taken > maxConfigBytes {
@@ -180,15 +167,20 @@ func (r rig) checkRoom(s Site, what string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	for _, p := range all {
+	w := newWorld(r.DB)
+	for _, p := range all.Items {
 		before := p
-		if err := newWorld(r.DB).resolve(r.Context(), site, &p, taken-p.bytes()); err != nil {
+		if err := w.resolve(r.Context(), site, &p, taken-p.bytes()); err != nil {
 			r.Fatal(err)
 		}
 		if p.Running != before.Running || p.Held != before.Held {
 			r.Errorf("%s: app %d runs %d, held %q; it could run %d, %q", what, p.AppID, before.Running, before.Held, p.Running, p.Held)
 		}
+		if p.Held != "" {
+			held++
+		}
 	}
+	return held
 }
 
 // An app may have more values on its sites than a server can hold. A page of them ends early, and a change of the app
