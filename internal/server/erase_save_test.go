@@ -84,11 +84,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 func awaitWaiting(t *testing.T, d *db.DB, n int, done func() int) {
 	t.Helper()
 	for waiting := 0; waiting+done() < n; {
-		var sqlite error
-		waiting, sqlite = db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-		if sqlite != nil {
-			waiting, _ = d.Waits()
-		}
+		waiting, _ = dbtest.Waiting(t.Context(), d)
 	}
 }
 

@@ -393,9 +393,8 @@ func whileErasing(t *testing.T, s *running, url string, after []int, change func
 		}
 		begun++
 		go func() { changed <- change(context.WithoutCancel(t.Context())) }()
-		const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 		for tick := time.Tick(10 * time.Millisecond); ; <-tick {
-			n, err := db.One(context.WithoutCancel(t.Context()), raw, db.Value[int], waiting)
+			n, err := dbtest.Waiting(context.WithoutCancel(t.Context()), raw)
 			if n+len(changed) >= begun || err != nil {
 				return err
 			}

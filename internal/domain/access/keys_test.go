@@ -135,7 +135,7 @@ func TestUseIsNotedWhileRevoked(t *testing.T) {
 				return err
 			}
 			note()
-			return waitForOthers(t, d, url, 1, noted)
+			return waitForOthers(t, d, 1, noted)
 		})
 		if failed := <-noted; err != nil || failed != nil {
 			t.Errorf("%v, %v", err, failed)
@@ -188,7 +188,7 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 						go func() {
 							revoked <- k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error { return revoke(ctx, k, tx, userID) })
 						}()
-						err = errors.Join(err, waitForOthers(t, d, url, 1, revoked))
+						err = errors.Join(err, waitForOthers(t, d, 1, revoked))
 					}
 					return err
 				})
@@ -201,13 +201,10 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 }
 
 // waitForOthers returns once that many other transactions wait for this one, or one is done.
-func waitForOthers(t *testing.T, d *db.DB, url string, others int, done chan error) (err error) {
+func waitForOthers(t *testing.T, d *db.DB, others int, done chan error) (err error) {
 	t.Helper()
 	for waiting := 0; waiting < others && len(done) == 0 && err == nil; {
-		if waiting, _ = d.Waits(); strings.HasPrefix(url, "postgres:") {
-			waiting, err = db.One(t.Context(), d, db.Value[int], `
-				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-		}
+		waiting, err = dbtest.Waiting(t.Context(), d)
 	}
 	return err
 }
@@ -231,7 +228,7 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 				return err
 			}
 			create()
-			if err := waitForOthers(t, k.DB, url, 1, made); err != nil {
+			if err := waitForOthers(t, k.DB, 1, made); err != nil {
 				return err
 			}
 			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, userID)
@@ -266,7 +263,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 			begin := sync.OnceFunc(func() { go func() { done <- wanted.do() }() })
 			err := k.Change(t.Context(), func(context.Context, *db.Tx) error {
 				begin()
-				err := waitForOthers(t, k.DB, url, 1, done)
+				err := waitForOthers(t, k.DB, 1, done)
 				passed.Store(int64(time.Hour))
 				return err
 			})

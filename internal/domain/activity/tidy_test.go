@@ -156,8 +156,7 @@ func tidyWhileErasing(t *testing.T, tidy func(context.Context, *db.DB, time.Time
 	tidied, erased := make(chan error, 1), make(chan error, 1)
 	await := func(others int) (err error) {
 		for waiting := 0; waiting+len(tidied)+len(erased) < others && err == nil; {
-			waiting, err = db.One(t.Context(), d, db.Value[int],
-				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			waiting, err = dbtest.Waiting(t.Context(), d)
 		}
 		return err
 	}

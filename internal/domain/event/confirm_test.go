@@ -47,10 +47,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 // waitForAnother returns once another transaction waits for this one, or one is done.
 func (r rig) waitForAnother(done chan error) (err error) {
 	for waiting := 0; waiting == 0 && len(done) == 0 && err == nil; {
-		if waiting, _ = r.DB.Waits(); !dbtest.IsSQLite(r, r.DB) {
-			waiting, err = db.One(r.Context(), r.DB, db.Value[int], `
-				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-		}
+		waiting, err = dbtest.Waiting(r.Context(), r.DB)
 	}
 	return err
 }

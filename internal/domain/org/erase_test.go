@@ -146,9 +146,8 @@ func joinBackwards(t *testing.T, s org.Service) (first org.Membership, others []
 
 // awaitWaiting returns once that many transactions wait for others, or one is done.
 func awaitWaiting(ctx context.Context, d *db.DB, done <-chan error, n int) error {
-	const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 	for tick := time.Tick(10 * time.Millisecond); len(done) == 0; <-tick {
-		if now, err := db.One(ctx, d, db.Value[int], waiting); now >= n || err != nil {
+		if now, err := dbtest.Waiting(ctx, d); now >= n || err != nil {
 			return err
 		}
 	}

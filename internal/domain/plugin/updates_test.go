@@ -255,8 +255,7 @@ func TestUpdatesAreDueDuringAnErasure(t *testing.T) {
 	taken, erased := make(chan error, 1), make(chan error, 1)
 	await := func(others int) (err error) {
 		for waiting := 0; waiting+len(taken)+len(erased) < others && err == nil; {
-			waiting, err = db.One(t.Context(), d, db.Value[int],
-				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			waiting, err = dbtest.Waiting(t.Context(), d)
 		}
 		return err
 	}

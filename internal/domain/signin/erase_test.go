@@ -9,6 +9,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A link that is made while its user is being erased does not keep their address.
@@ -29,11 +30,7 @@ func TestLinkBesideErasing(t *testing.T) {
 			}
 			link()
 			for waiting := 0; waiting == 0 && len(made) == 0; {
-				var sqlite error
-				waiting, sqlite = db.One(r.t.Context(), r.DB, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-				if sqlite != nil {
-					waiting, _ = r.DB.Waits()
-				}
+				waiting, _ = dbtest.Waiting(r.t.Context(), r.DB)
 			}
 			return nil
 		})

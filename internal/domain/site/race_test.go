@@ -24,16 +24,8 @@ func (r rig) meanwhile(do func() error) (start func(), end func()) {
 	done := make(chan error, 1)
 	start = sync.OnceFunc(func() {
 		go func() { done <- do() }()
-		waiting := func() (n int, err error) {
-			if dbtest.IsSQLite(r, r.DB) {
-				n, _ = r.DB.Waits()
-				return n, nil
-			}
-			return db.One(r.Context(), r.DB, db.Value[int],
-				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-		}
 		for late := time.Now().Add(30 * time.Second); ; {
-			if n, err := waiting(); err != nil || n > 0 {
+			if n, err := dbtest.Waiting(r.Context(), r.DB); err != nil || n > 0 {
 				return // the caller's next query shows an error
 			}
 			if time.Now().After(late) {

@@ -79,8 +79,7 @@ func TestTooManyErrorsOnTwoServers(t *testing.T) {
 			other <- r.Manifests.Counts.writeErrors(context.WithoutCancel(t.Context()), []errorKey{newest}, map[errorKey]*noted{newest: {n: 1, last: r.DB.Now()}})
 		}()
 		for waiting := 0; waiting+len(other) == 0 && err == nil; {
-			waiting, err = db.One(t.Context(), r.DB, db.Value[int],
-				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			waiting, err = dbtest.Waiting(t.Context(), r.DB)
 		}
 		return cmp.Or(err, write(ctx, tx, newest, r.DB.Now()))
 	})

@@ -117,7 +117,7 @@ func TestReadyAfterHangUp(t *testing.T) {
 		}()
 		for n := 0; n == 0 && len(changed) == 0; {
 			var err error
-			n, err = db.One(t.Context(), beside, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			n, err = dbtest.Waiting(t.Context(), beside)
 			if err != nil {
 				return err
 			}

@@ -128,7 +128,7 @@ func TestLockedTable(t *testing.T) {
 		}
 		for n := 0; n < 10; { // half of the connections wait
 			var err error
-			n, err = db.One(t.Context(), beside, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			n, err = dbtest.Waiting(t.Context(), beside)
 			if err != nil {
 				return err
 			}

@@ -39,8 +39,7 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 		defer cancel()
 		for waiting := 0; strings.HasPrefix(url, "postgres:") && waiting < 9; {
 			var err error
-			waiting, err = db.One(ctx, beside, db.Value[int], `
-				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			waiting, err = dbtest.Waiting(ctx, beside)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,8 +30,7 @@ func TestServersThatBeginAtOnce(t *testing.T) {
 		}
 		for waiting := 0; waiting+len(scheduled) < 2; {
 			var err error
-			waiting, err = db.One(t.Context(), d, db.Value[int],
-				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			waiting, err = dbtest.Waiting(t.Context(), d)
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,20 @@ func IsSQLite(tb testing.TB, d *db.DB) bool {
 	return err == nil
 }
 
+// Waiting returns how many transactions wait for a lock, on SQLite for their turn.
+func Waiting(ctx context.Context, d *db.DB) (int, error) {
+	n, err := db.One(ctx, d, db.Value[int], `
+		SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+	if err == nil {
+		return n, nil
+	}
+	if _, postgres := db.One(ctx, d, db.Value[string], `SELECT sqlite_version()`); postgres != nil {
+		return 0, err
+	}
+	n, _ = d.Waits()
+	return n, nil
+}
+
 // Analyze collects the statistics that PostgreSQL's autovacuum would collect later; SQLite does without.
 func Analyze(tb testing.TB, d *db.DB) {
 	tb.Helper()
