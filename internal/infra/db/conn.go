@@ -1,7 +1,6 @@
 package db
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"fmt"
@@ -16,7 +15,7 @@ type conn struct {
 	*sqlite.Conn
 	values    []sqlite.Value // reused
 	additions []addition     // run at the commit
-	failed    error          // the first error of a statement of the running transaction
+	failed    error          // the first error of a statement of the running transaction, which does nothing more
 	reads     bool           // used only for reading, by one caller at a time, whose context may end it
 }
 
@@ -40,9 +39,12 @@ func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
 }
 
 func (c *conn) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	if c.failed != nil {
+		return c.failed
+	}
 	s, err := c.start(query, args)
 	if err != nil {
-		return err
+		return c.fail(err)
 	}
 	defer s.Reset()
 	if c.reads {
@@ -59,8 +61,7 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 			return ctx.Err()
 		}
 		if err != nil || !more {
-			c.failed = cmp.Or(c.failed, err)
-			return err
+			return c.fail(err)
 		}
 		if err := row(scan); err != nil {
 			return err
@@ -68,20 +69,39 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 	}
 }
 
-func (c *conn) run(query string, args ...any) error {
-	s, err := c.start(query, args)
-	if err == nil {
-		defer s.Reset()
-		err = s.Run()
+// fail ends the transaction, if there is one.
+func (c *conn) fail(err error) error {
+	if !c.reads {
+		c.failed = err
 	}
-	c.failed = cmp.Or(c.failed, err)
 	return err
 }
 
-func (c *conn) exec(_ context.Context, query string, args []any) error { return c.run(query, args...) }
+func (c *conn) run(query string, args ...any) error {
+	s, err := c.start(query, args)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	return s.Run()
+}
+
+// change runs a statement of the transaction. Once one has failed, SQLite may have ended the transaction: the next would
+// be committed by itself.
+func (c *conn) change(query string, args []any) error {
+	if c.failed == nil {
+		c.failed = c.run(query, args...)
+	}
+	return c.failed
+}
+
+func (c *conn) exec(_ context.Context, query string, args []any) error {
+	_ = c.change(query, args) // as on PostgreSQL, the next statement with a result, or the commit, returns the error
+	return nil
+}
 
 func (c *conn) changed(_ context.Context, query string, args []any) (int64, error) {
-	if err := c.run(query, args...); err != nil {
+	if err := c.change(query, args); err != nil {
 		return 0, err
 	}
 	return c.Changes(), nil
@@ -89,7 +109,7 @@ func (c *conn) changed(_ context.Context, query string, args []any) (int64, erro
 
 // insert avoids RETURNING, for which SQLite builds a table and a journal.
 func (c *conn) insert(_ context.Context, query string, args []any) (int64, error) {
-	if err := c.run(query, args...); err != nil {
+	if err := c.change(query, args); err != nil {
 		return 0, err
 	}
 	return c.LastInsertID(), nil

@@ -259,8 +259,8 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 	return hold.Take(size)
 }
 
-// Exec runs a statement. If it fails, so does the transaction; on PostgreSQL it fails later, with the next statement that
-// returns a result, or with the commit.
+// Exec runs a statement. If it fails, so does the transaction: the next statement that returns a result, or the commit,
+// returns the error.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	span := t.db.countStatement(ctx, query)
 	err := t.exec(ctx, query, args)
@@ -268,7 +268,7 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	return classify(err)
 }
 
-// Changed is Exec for a statement whose error or number of changed rows is needed immediately.
+// Changed runs a statement and returns its error and how many rows it changed.
 func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
 	span := t.db.countStatement(ctx, query)
 	n, err := t.changed(ctx, query, args)

@@ -465,8 +465,8 @@ func TestCanceledContext(t *testing.T) {
 	})
 }
 
-// A transaction with a failed statement is rolled back on both engines, whether its function handles the error or not. A
-// delayed error is the same as an immediate one.
+// A transaction with a failed statement is rolled back on both engines, whether its function handles the error or not.
+// The error comes with the next result or the commit.
 func TestStatementThatFails(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -476,6 +476,16 @@ func TestStatementThatFails(t *testing.T) {
 		})
 		if !errors.Is(err, db.ErrUnique) {
 			t.Errorf("put off: got %v, want ErrUnique", err)
+		}
+		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := db.Exec(ctx, tx, makeUser, "a", false, d.Now()); err != nil {
+				t.Errorf("at once: %v", err)
+			}
+			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+			return err
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("with the next result: got %v, want ErrUnique", err)
 		}
 		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {

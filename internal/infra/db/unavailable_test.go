@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,6 +128,21 @@ func TestRefusedBySQLite(t *testing.T) {
 		return err
 	})
 	wantUnavailable(t, err, "readonly")
+}
+
+// On a full disk SQLite itself ends the transaction. Later statements in it do nothing: they would be committed.
+func TestStatementsAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	exec(t, d, makeUser, "a", false, d.Now())
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		full := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`)
+		return errors.Join(full,
+			db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20)),
+			db.Exec(ctx, tx, `DELETE FROM users`))
+	})
+	wantUnavailable(t, err, "full")
+	wantUsers(t, d, 1)
 }
 
 // A database that does not respond in time is unavailable for all kinds of queries.

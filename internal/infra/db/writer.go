@@ -158,18 +158,14 @@ func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	w.conn.failed = nil
 	u.Err = safely(u.fn)
-	ended := !w.conn.InTransaction()
 	if u.Err == nil {
-		u.Err = w.conn.failed // as on PostgreSQL, where nothing works after an error
-	}
-	if ended && u.Err == nil {
-		u.Err = errAborted
+		u.Err = w.conn.failed
 	}
 	if u.Err == nil {
 		return false
 	}
 	w.conn.additions = w.conn.additions[:additions]
-	return ended || w.conn.TotalChanges() != changes
+	return !w.conn.InTransaction() || w.conn.TotalChanges() != changes
 }
 
 // addCounts runs the units' additions, with those to the same counts summed.
