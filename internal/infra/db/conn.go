@@ -108,8 +108,12 @@ func (c *conn) changed(_ context.Context, query string, args []any) (int64, erro
 }
 
 // insert avoids RETURNING, for which SQLite builds a table and a journal.
-func (c *conn) insert(_ context.Context, query string, args []any) (int64, error) {
-	if err := c.change(query, args); err != nil {
+func (c *conn) insert(ctx context.Context, query string, args []any) (int64, error) {
+	n, err := c.changed(ctx, query, args)
+	if err == nil && n == 0 {
+		err = ErrNoRow
+	}
+	if err != nil {
 		return 0, err
 	}
 	return c.LastInsertID(), nil

@@ -297,7 +297,7 @@ func (d *DB) DeleteOld(ctx context.Context, table, key, which string, args ...an
 	return nil
 }
 
-// Insert runs an INSERT of one row into a table with an id, and returns the id.
+// Insert runs an INSERT of one row into a table with an id, and returns the id, or ErrNoRow if it made none.
 func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
 	span := t.db.countStatement(ctx, query)
 	id, err = t.insert(ctx, query, args)

@@ -512,6 +512,28 @@ func TestStatementThatFails(t *testing.T) {
 	})
 }
 
+// An INSERT that makes no row has no id, least of all that of another row.
+func TestInsertOfNoRow(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeUser, "a", false, d.Now())
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			id, err := db.Insert(ctx, tx, makeUser+` ON CONFLICT DO NOTHING`, "a", false, d.Now())
+			if !errors.Is(err, db.ErrNoRow) || id != 0 {
+				t.Errorf("got %d, %v; want ErrNoRow", id, err)
+			}
+			id, err = db.Insert(ctx, tx, makeUser, "b", false, d.Now())
+			if err != nil || id == 0 {
+				t.Errorf("afterwards: %d, %v", id, err)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestSome(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

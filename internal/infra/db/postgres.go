@@ -155,6 +155,9 @@ func (t *postgresTx) changed(ctx context.Context, query string, args []any) (cha
 
 func (t *postgresTx) insert(ctx context.Context, query string, args []any) (id int64, err error) {
 	err = t.query(ctx, query+" RETURNING id", args, func(scan scanner) error { return scan(&id) })
+	if err == nil && id == 0 {
+		err = ErrNoRow
+	}
 	return id, err
 }
 
