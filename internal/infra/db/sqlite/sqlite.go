@@ -56,7 +56,7 @@ func (c *Conn) open(path string) error {
 	}
 	defer libc.Xfree(c.tls, name)
 	var result int32
-	c.db = out[uintptr](c.tls, func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
+	c.db = out(c.tls, func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
 	if err := c.check(result); err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
 	defer libc.Xfree(c.tls, text)
 	s := &Stmt{conn: c}
 	var result int32
-	tail := out[uintptr](c.tls, func(tail uintptr) {
-		s.stmt = out[uintptr](c.tls, func(stmt uintptr) {
+	tail := out(c.tls, func(tail uintptr) {
+		s.stmt = out(c.tls, func(stmt uintptr) {
 			result = lib.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)), flags, stmt, tail)
 		})
 	})
@@ -179,13 +179,13 @@ func (c *Conn) checkDone() {
 // LastInsertID returns the number of the row that the last INSERT made.
 func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
-// out calls a function that writes its result to an address.
-func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T {
-	size := int(unsafe.Sizeof(T(0)))
+// out calls a function that writes its result, a pointer, to an address.
+func out(tls *libc.TLS, call func(address uintptr)) uintptr {
+	const size = int(unsafe.Sizeof(uintptr(0)))
 	address := tls.Alloc(size)
 	defer tls.Free(size)
 	call(address)
-	return *(*T)(pointer(address))
+	return *(*uintptr)(pointer(address))
 }
 
 // pointer returns a pointer to memory that Go's collector does not know.
