@@ -28,7 +28,8 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 		}
 		var all sync.WaitGroup
 		held, end := make(chan struct{}), make(chan struct{})
-		all.Go(func() { locked(func() { close(held); <-end }) })
+		hold := sync.OnceFunc(func() { close(held); <-end })
+		all.Go(func() { locked(hold) })
 		<-held
 		for range 2 * 20 {
 			all.Go(func() { locked(func() {}) })

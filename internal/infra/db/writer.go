@@ -104,7 +104,9 @@ func (w *writer) rehearse(units []*unit) {
 		return
 	}
 	for _, u := range units {
-		w.attempt(u)
+		if w.conn.InTransaction() { // a full disk ends it
+			w.attempt(u)
+		}
 	}
 	_ = w.rollback() // otherwise the next BEGIN fails
 }
