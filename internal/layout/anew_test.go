@@ -14,6 +14,30 @@ import (
 // reads them, or a second run would start with what the first has left, such as a caller who was refused.
 func TestTransactionsBeginAnew(t *testing.T) {
 	t.Parallel()
+	eachGiven(t, []string{"Tx"}, func(fn *ast.FuncLit, at func(ast.Node) token.Position) {
+		for _, kept := range keptBetween(fn) {
+			t.Errorf("%s: what a run has set %s to is read by the next one: begin with a variable of its own", at(kept), pathOf(kept))
+		}
+	})
+}
+
+// It must use its own context, with which the database refuses other transactions and queries: they would wait for it.
+// With the context of the surrounding function they would wait for ever.
+func TestTransactionsUseTheirContext(t *testing.T) {
+	t.Parallel()
+	names := []string{"ctx"}
+	eachGiven(t, []string{"Tx", "Querier"}, func(fn *ast.FuncLit, at func(ast.Node) token.Position) {
+		var r run
+		ast.Inspect(fn, r.visit)
+		if slices.ContainsFunc(r.read, func(path string) bool { return covers(names, path) }) {
+			t.Errorf("%s: its ctx is that of the surrounding function", at(fn))
+		}
+	})
+}
+
+// eachGiven finds the function literals with a parameter of one of these types of the database.
+func eachGiven(t *testing.T, types []string, check func(fn *ast.FuncLit, at func(ast.Node) token.Position)) {
+	t.Helper()
 	for _, f := range files(t) {
 		if f.test() {
 			continue
@@ -23,22 +47,19 @@ func TestTransactionsBeginAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		given := func(p *ast.Field) bool {
+			of := p.Type
+			if pointer, ok := of.(*ast.StarExpr); ok {
+				of = pointer.X
+			}
+			return slices.Contains(types, strings.TrimPrefix(pathOf(of), "db."))
+		}
 		for n := range ast.Preorder(parsed) {
-			if fn, ok := n.(*ast.FuncLit); ok && hasTx(fn) {
-				for _, kept := range keptBetween(fn) {
-					t.Errorf("%s: what a run has set %s to is read by the next one: begin with a variable of its own", fset.Position(kept.Pos()), pathOf(kept))
-				}
+			if fn, ok := n.(*ast.FuncLit); ok && slices.ContainsFunc(fn.Type.Params.List, given) {
+				check(fn, func(n ast.Node) token.Position { return fset.Position(n.Pos()) })
 			}
 		}
 	}
-}
-
-// hasTx reports whether a function has a parameter of the type *db.Tx.
-func hasTx(fn *ast.FuncLit) bool {
-	return slices.ContainsFunc(fn.Type.Params.List, func(p *ast.Field) bool {
-		pointer, ok := p.Type.(*ast.StarExpr)
-		return ok && strings.HasSuffix(pathOf(pointer.X), "Tx")
-	})
 }
 
 // keptBetween lists what a function assigns to after reading it and does not declare.

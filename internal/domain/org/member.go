@@ -86,7 +86,7 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 		}
 	}
 	var m Membership
-	err := s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) (err error) {
+	err := s.onMember(ctx, c, userUUID, func(ctx context.Context, tx *db.Tx, self, member Membership) (err error) {
 		m = member
 		if err := mayChange(ctx, self, member); err != nil || !level.Set {
 			return err
@@ -115,7 +115,7 @@ func MayGive(c access.Caller, own, present, wanted access.Level) error {
 
 // Expel is RemoveMember for a caller, who may always leave.
 func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) error {
-	return s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) error {
+	return s.onMember(ctx, c, userUUID, func(ctx context.Context, tx *db.Tx, self, member Membership) error {
 		if err := mayExpel(ctx, self, member); err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func MayChange(own, other access.Level) error {
 
 // onMember runs fn with the caller's own membership, as it is now, and that of
 // the given user.
-func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string, fn func(tx *db.Tx, self, member Membership) error) error {
+func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string, fn func(ctx context.Context, tx *db.Tx, self, member Membership) error) error {
 	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		self, err := findMemberByID(ctx, tx, c.Organization.ID, c.UserID)
 		if err != nil {
@@ -177,6 +177,6 @@ func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string,
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		return fn(tx, self, member)
+		return fn(ctx, tx, self, member)
 	})
 }

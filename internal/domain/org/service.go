@@ -275,7 +275,7 @@ func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, j Joinin
 // SetLevel changes what a member may do. The last owner stays owner.
 func (s Service) SetLevel(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
 	var m Membership
-	err := s.change(ctx, organizationID, email, func(tx *db.Tx, found Membership) (err error) {
+	err := s.change(ctx, organizationID, email, func(ctx context.Context, tx *db.Tx, found Membership) (err error) {
 		m, err = s.setLevel(ctx, tx, by, found, level)
 		return err
 	})
@@ -301,7 +301,7 @@ func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Me
 // bound to it are revoked.
 func (s Service) RemoveMember(ctx context.Context, by access.Caller, organizationID, email string) (Membership, error) {
 	var m Membership
-	err := s.change(ctx, organizationID, email, func(tx *db.Tx, found Membership) error {
+	err := s.change(ctx, organizationID, email, func(ctx context.Context, tx *db.Tx, found Membership) error {
 		m = found
 		return s.remove(ctx, tx, by, m)
 	})
@@ -322,7 +322,7 @@ func (s Service) remove(ctx context.Context, tx *db.Tx, by access.Caller, m Memb
 }
 
 // change finds a member and runs fn on them.
-func (s Service) change(ctx context.Context, organizationID, email string, fn func(tx *db.Tx, m Membership) error) error {
+func (s Service) change(ctx context.Context, organizationID, email string, fn func(ctx context.Context, tx *db.Tx, m Membership) error) error {
 	email, err := ParseEmail("email", email)
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func (s Service) change(ctx context.Context, organizationID, email string, fn fu
 		if err != nil {
 			return notFound(err, "%s is not a member.", email)
 		}
-		return fn(tx, m)
+		return fn(ctx, tx, m)
 	})
 }
 

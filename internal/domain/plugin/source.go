@@ -31,7 +31,7 @@ type Sources struct {
 
 // Source returns a plugin with its files.
 func (s Service) Source(ctx context.Context, c access.Caller, id int64) (Sources, error) {
-	found, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.get(ctx, q, c, id) })
+	found, err := s.sourceOf(ctx, func(ctx context.Context, q db.Querier) (Plugin, error) { return s.get(ctx, q, c, id) })
 	if found.OrganizationID != c.Organization.ID {
 		found.Disabled.By = org.User{}
 	}
@@ -39,9 +39,9 @@ func (s Service) Source(ctx context.Context, c access.Caller, id int64) (Sources
 }
 
 // sourceOf returns the plugin that find finds, and its files, all read at one moment.
-func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, error)) (found Sources, err error) {
+func (s Service) sourceOf(ctx context.Context, find func(context.Context, db.Querier) (Plugin, error)) (found Sources, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		p, err := find(q)
+		p, err := find(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 
 // editSource compiles outside the transaction, which then checks that the files are still the ones that were edited.
 func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
-	before, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.findOwnMatching(ctx, q, c, id, "") })
+	before, err := s.sourceOf(ctx, func(ctx context.Context, q db.Querier) (Plugin, error) { return s.findOwnMatching(ctx, q, c, id, "") })
 	if err != nil {
 		return Sources{}, err
 	}
