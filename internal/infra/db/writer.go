@@ -18,13 +18,7 @@ import (
 type writer struct {
 	file  original
 	conn  *conn
-	queue *queue.Queue[*unit]
-}
-
-// unit is one caller's transaction.
-type unit struct {
-	queue.Turn
-	fn func() error
+	queue *queue.Queue
 }
 
 func startWriter(ctx context.Context, path string) (*writer, error) {
@@ -66,7 +60,7 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 
 // do makes the writer run fn, and returns once the result is on disk or rolled back.
 func (w *writer) do(ctx context.Context, fn func() error) error {
-	return withPathIfDamaged(w.file.path, w.queue.Do(ctx, &unit{fn: fn}))
+	return withPathIfDamaged(w.file.path, w.queue.Do(ctx, fn))
 }
 
 func (w *writer) close() error {
@@ -75,7 +69,7 @@ func (w *writer) close() error {
 }
 
 // share runs the units of a batch in one commit.
-func (w *writer) share(units []*unit) {
+func (w *writer) share(units []*queue.Unit) {
 	if rehearse {
 		w.rehearse(units)
 	}
@@ -99,7 +93,7 @@ func (w *writer) share(units []*unit) {
 
 // rehearse runs the units once before the real run, and rolls them back: tests show that what the functions leave behind
 // outside the database does no harm.
-func (w *writer) rehearse(units []*unit) {
+func (w *writer) rehearse(units []*queue.Unit) {
 	if w.conn.run(`BEGIN IMMEDIATE`) != nil {
 		return
 	}
@@ -113,8 +107,8 @@ func (w *writer) rehearse(units []*unit) {
 
 // withoutFailed rolls back a batch in which a unit or its addition to a count failed. It runs the other units again in
 // one commit, or, if that fails, each in its own.
-func (w *writer) withoutFailed(units []*unit) {
-	var others []*unit
+func (w *writer) withoutFailed(units []*queue.Unit) {
+	var others []*queue.Unit
 	for _, u := range units {
 		if u.Err == nil {
 			others = append(others, u)
@@ -128,12 +122,12 @@ func (w *writer) withoutFailed(units []*unit) {
 		return
 	}
 	for _, u := range others {
-		u.Err = w.together([]*unit{u}) // fails if the batch could not be rolled back
+		u.Err = w.together([]*queue.Unit{u}) // fails if the batch could not be rolled back
 	}
 }
 
 // together runs all the units in one commit, or none.
-func (w *writer) together(units []*unit) error {
+func (w *writer) together(units []*queue.Unit) error {
 	err := w.begin()
 	if err != nil {
 		return err
@@ -156,10 +150,10 @@ func (w *writer) together(units []*unit) error {
 
 // attempt calls u's function, and reports whether it failed with something to roll back. SQLite itself ends a transaction
 // if, for example, the disk is full.
-func (w *writer) attempt(u *unit) (broken bool) {
+func (w *writer) attempt(u *queue.Unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	w.conn.failed = nil
-	u.Err = safely(u.fn)
+	u.Err = safely(u.Work)
 	if u.Err == nil {
 		u.Err = w.conn.failed
 	}

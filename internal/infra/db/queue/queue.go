@@ -12,33 +12,26 @@ import (
 
 // Queue collects callers into batches: those that come while a batch is served share the next one. A single caller is
 // served immediately.
-type Queue[T Entry] struct {
+type Queue struct {
 	ready chan struct{} // there may be enough callers, or the queue is closed
 	done  chan struct{}
 	pause *time.Timer // of the serving goroutine
 
 	mu       sync.Mutex
-	waiting  []T
+	waiting  []*Unit
 	batching batching // changed only by the serving goroutine
 	closed   bool
 	waited   time.Duration // total of all served callers
 }
 
-// Entry is the work of a caller: a pointer to a struct that embeds Turn.
-type Entry interface {
-	comparable
-	turn() *Turn
-}
-
-// Turn is one caller's part in a batch.
-type Turn struct {
-	Err error // the result
+// Unit is the work of one caller.
+type Unit struct {
+	Work func() error
+	Err  error // the result
 
 	served chan struct{}
 	since  time.Time
 }
-
-func (t *Turn) turn() *Turn { return t }
 
 // ErrClosed is the error of callers that have not been served when the queue is closed.
 var ErrClosed = errors.New("the database is closed")
@@ -51,63 +44,62 @@ const (
 )
 
 // Start calls serve for one batch after another until the queue is closed.
-func Start[T Entry](serve func(batch []T)) *Queue[T] {
-	q := &Queue[T]{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
+func Start(serve func(batch []*Unit)) *Queue {
+	q := &Queue{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
 	q.pause.Stop()
 	go q.run(serve)
 	return q
 }
 
-// Do returns the result of an entry once it has been served. If ctx is done before its batch begins, it is not served.
-func (q *Queue[T]) Do(ctx context.Context, entry T) error {
+// Do returns the result of work once it has been served. If ctx is done before its batch begins, it is not served.
+func (q *Queue) Do(ctx context.Context, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := entry.turn()
-	t.served, t.since = make(chan struct{}), time.Now()
-	if !q.join(entry) {
+	u := &Unit{Work: work, served: make(chan struct{}), since: time.Now()}
+	if !q.join(u) {
 		return ErrClosed
 	}
 	select {
-	case <-t.served:
+	case <-u.served:
 	case <-ctx.Done():
-		if q.leave(entry) {
+		if q.leave(u) {
 			return ctx.Err()
 		}
-		<-t.served
+		<-u.served
 	}
-	return t.Err
+	return u.Err
 }
 
-func (q *Queue[T]) join(entry T) bool {
+func (q *Queue) join(u *Unit) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return false
 	}
-	q.waiting = append(q.waiting, entry)
+	q.waiting = append(q.waiting, u)
 	if q.enough() {
 		q.wake()
 	}
 	return true
 }
 
-// leave reports whether entry was still waiting.
-func (q *Queue[T]) leave(entry T) bool {
+// leave reports whether u was still waiting.
+func (q *Queue) leave(u *Unit) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.Index(q.waiting, entry)
+	i := slices.Index(q.waiting, u)
 	if i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	return i >= 0
 }
 
-func (q *Queue[T]) enough() bool {
+func (q *Queue) enough() bool {
 	return len(q.waiting) > 0 && len(q.waiting) >= q.batching.expected
 }
 
-func (q *Queue[T]) wake() {
+func (q *Queue) wake() {
 	select {
 	case q.ready <- struct{}{}:
 	default: // it is awake, or about to be
@@ -115,7 +107,7 @@ func (q *Queue[T]) wake() {
 }
 
 // Close refuses all waiting callers, and returns when the running batch has been served.
-func (q *Queue[T]) Close() {
+func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
@@ -123,9 +115,9 @@ func (q *Queue[T]) Close() {
 	<-q.done
 }
 
-func (q *Queue[T]) run(serve func(batch []T)) {
+func (q *Queue) run(serve func(batch []*Unit)) {
 	defer close(q.done)
-	batch := make([]T, 0, maxShared)
+	batch := make([]*Unit, 0, maxShared)
 	for {
 		runtime.Gosched() // let callers join that are about to
 		batch = q.next(batch[:0])
@@ -135,8 +127,8 @@ func (q *Queue[T]) run(serve func(batch []T)) {
 		began := time.Now()
 		serve(batch)
 		q.note(batch, time.Since(began))
-		for _, entry := range batch {
-			close(entry.turn().served)
+		for _, u := range batch {
+			close(u.served)
 		}
 		clear(batch)
 	}
@@ -145,7 +137,7 @@ func (q *Queue[T]) run(serve func(batch []T)) {
 // next puts the waiting callers into a batch. If there were more at the end of the last batch, it waits for them briefly:
 // most clients ask again immediately after an answer, and one batch costs less than two. The batch is empty once the
 // queue is closed.
-func (q *Queue[T]) next(batch []T) []T {
+func (q *Queue) next(batch []*Unit) []*Unit {
 	if q.batching.expected > 1 {
 		q.pause.Reset(q.batching.timeout)
 		defer q.pause.Stop()
@@ -163,13 +155,13 @@ func (q *Queue[T]) next(batch []T) []T {
 }
 
 // take fills a batch if there are enough callers, or refuses them if the queue is closed.
-func (q *Queue[T]) take(batch []T) (filled []T, ok bool) {
+func (q *Queue) take(batch []*Unit) (filled []*Unit, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		for _, entry := range q.waiting {
-			entry.turn().Err = ErrClosed
-			close(entry.turn().served)
+		for _, u := range q.waiting {
+			u.Err = ErrClosed
+			close(u.served)
 		}
 		q.waiting = nil
 		return batch, true
@@ -179,29 +171,29 @@ func (q *Queue[T]) take(batch []T) (filled []T, ok bool) {
 	}
 	n := min(len(q.waiting), maxShared)
 	batch = append(batch, q.waiting[:n]...)
-	for _, entry := range batch {
-		q.waited += time.Since(entry.turn().since)
+	for _, u := range batch {
+		q.waited += time.Since(u.since)
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return batch, true
 }
 
 // Waits returns how many callers are waiting now, and how long all served callers together have waited.
-func (q *Queue[T]) Waits() (now int, all time.Duration) {
+func (q *Queue) Waits() (now int, all time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting), q.waited
 }
 
 // giveUp stops waiting for the expected callers.
-func (q *Queue[T]) giveUp() {
+func (q *Queue) giveUp() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.batching.timedOut()
 }
 
 // note records how many callers there are at the end of a batch.
-func (q *Queue[T]) note(batch []T, took time.Duration) {
+func (q *Queue) note(batch []*Unit, took time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.batching.observe(min(len(batch)+len(q.waiting), maxShared), took)

@@ -14,8 +14,8 @@ import (
 
 // start starts a queue whose batches are served by serve.
 func start(serve func()) (do func(context.Context) error, stop func()) {
-	q := queue.Start(func([]*queue.Turn) { serve() })
-	return func(ctx context.Context) error { return q.Do(ctx, &queue.Turn{}) }, q.Close
+	q := queue.Start(func([]*queue.Unit) { serve() })
+	return func(ctx context.Context) error { return q.Do(ctx, nil) }, q.Close
 }
 
 // slow starts a queue whose batches take a second each, and counts them.
