@@ -53,6 +53,8 @@ type Job struct {
 	Item      string // what the job is about
 	Attempt   int    // counted from 1; distinguishes the tries of different servers
 	CreatedAt time.Time
+
+	claimed time.Time // when the lease began, by a clock that never steps
 }
 
 // Kind says how to do jobs of one kind.
@@ -244,11 +246,11 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 		return Job{}, false, err
 	}
 	err = q.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		now := q.db.Now()
+		claimed, now := time.Now(), q.db.Now() //nolint:forbidigo // see Job.claimed
 		if j, err = nextDue(ctx, tx, now, kinds); err != nil {
 			return err
 		}
-		j.Attempt++
+		j.Attempt, j.claimed = j.Attempt+1, claimed
 		return claim(ctx, tx, j, now)
 	})
 	if errors.Is(err, db.ErrNoRow) {
@@ -338,7 +340,7 @@ func outlive(stop context.Context, d time.Duration) (ctx context.Context, leave 
 // keep renews the lease of a job until ctx is done. It cancels the try when another server has taken the job or may have:
 // at most the running step is done twice.
 func (w worker) keep(ctx context.Context, cancel func(), j Job) {
-	over := time.AfterFunc(w.lease, cancel) // measured by a clock that never steps
+	over := time.AfterFunc(w.lease-time.Since(j.claimed), cancel) // a commit may take long
 	defer over.Stop()
 	tick := time.NewTicker(w.renew)
 	defer tick.Stop()
@@ -348,12 +350,13 @@ func (w worker) keep(ctx context.Context, cancel func(), j Job) {
 		case <-ctx.Done():
 			return
 		}
+		began := time.Now() //nolint:forbidigo // see Job.claimed
 		held, err := w.renewLease(context.WithoutCancel(ctx), j)
 		switch {
 		case err != nil:
 			w.log.ErrorContext(ctx, "keep a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
 		case held:
-			over.Reset(w.lease)
+			over.Reset(w.lease - time.Since(began))
 		default:
 			w.log.WarnContext(ctx, "lost a job", "kind", j.Kind, "item", j.Item)
 			cancel()

@@ -261,7 +261,7 @@ func TestTimeOfATry(t *testing.T) {
 				err := worker{renew: 2 * timeLimit, lease: 2 * timeLimit}.attempt(stop, func(ctx context.Context, _ Job) error {
 					<-ctx.Done()
 					return ctx.Err()
-				}, Job{})
+				}, Job{claimed: begin})
 				if took := time.Since(begin); err == nil || took != want {
 					t.Errorf("%v after %v, want it after %v", err, took, want)
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -83,4 +84,44 @@ func TestLeaseBeginsAfterAWait(t *testing.T) {
 			t.Errorf("%+v was taken before the end of its lease", j)
 		}
 	})
+}
+
+// A try ends before its lease does, however long the claim and the renewals take to commit.
+func TestTryEndsBeforeItsLease(t *testing.T) {
+	t.Parallel()
+	for name, renewals := range map[string]int{"slow claim": 0, "slow renewal": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachURL(t, func(t *testing.T, url string) {
+				synctest.Test(t, func(t *testing.T) {
+					d := dbtest.Open(t, url)
+					q := New(d)
+					put(t, q, "slow", "x")
+					var leaseEnds, tryEnded time.Time
+					slow := 2 + renewals // take calls Now twice
+					d.Now = func() time.Time {
+						at := time.Now().UTC().Truncate(time.Microsecond)
+						if slow--; slow < 0 {
+							time.Sleep(time.Hour)
+							return at
+						}
+						leaseEnds = at.Add(lease)
+						time.Sleep(renewEvery - time.Second)
+						return at
+					}
+					j, _ := take(t, q)
+					w := q.does(nil)
+					w.lease -= renewEvery / 2 // as in Run
+					_ = w.attempt(t.Context(), func(ctx context.Context, _ Job) error {
+						<-ctx.Done()
+						tryEnded = time.Now()
+						return ctx.Err()
+					}, j)
+					if late := tryEnded.Sub(leaseEnds); late >= 0 {
+						t.Errorf("it ends %v after its lease", late)
+					}
+				})
+			})
+		})
+	}
 }
