@@ -211,7 +211,7 @@ func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.To
 // timeout is short then, so that time is left for the rest of the step.
 func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	known := p.known.Load()
-	if known != nil && p.now().Sub(known.at) < keptFor {
+	if known != nil && p.now().Sub(known.at).Abs() < keptFor { // the clock may step back
 		return known, nil
 	}
 	wait := ctx

@@ -156,9 +156,13 @@ func TestDiscoveryIsKept(t *testing.T) {
 	if d := server.Asked(discovery); d != 2 {
 		t.Errorf("asked %d times about itself", d)
 	}
+	now = now.Add(-24 * time.Hour)
+	if _, err := p.URL(t.Context(), secrets); err != nil || server.Asked(discovery) != 3 {
+		t.Errorf("after the clock stepped back: %v, asked %d times about itself", err, server.Asked(discovery))
+	}
 	now = now.Add(time.Hour)
 	server.Behave(oidctest.Behaviour{Status: http.StatusInternalServerError})
-	if _, err := p.URL(t.Context(), secrets); err != nil || server.Asked(discovery) != 3 {
+	if _, err := p.URL(t.Context(), secrets); err != nil || server.Asked(discovery) != 4 {
 		t.Errorf("what was known holds no longer: %v", err)
 	}
 }
