@@ -25,8 +25,8 @@ const (
 	// maxAsk is how long that query may take, since all requests may have to wait for it: a dead connection must not
 	// hold them up when others work.
 	maxAsk = 5 * time.Second
-	// maxCached bounds the memory that keys take, at about 700 bytes each.
-	maxCached = 40_000
+	// maxCached bounds the memory that keys take, in bytes.
+	maxCached = 28 << 20
 )
 
 // Keys knows whom API keys and sessions belong to. It caches what it has looked up until access_version changes.
@@ -40,7 +40,7 @@ type Keys struct {
 
 // NewKeys returns the Keys of the database d.
 func NewKeys(d *db.DB) *Keys {
-	return &Keys{DB: d, cache: cached{known: cache.Cache[credential, *Identity]{Max: maxCached}}}
+	return &Keys{DB: d, cache: cached{known: cache.Cache[credential, *Identity]{Max: maxCached, Size: (*Identity).size}}}
 }
 
 // Now returns the time by which keys are checked.
@@ -77,6 +77,9 @@ type Identity struct {
 	usedHour   atomic.Int64 // hours since 1970 of the last use of the key that was noted
 	usedAt     atomic.Int64 // microseconds since 1970, of the session
 }
+
+// size returns about how many bytes an identity takes.
+func (id *Identity) size() int { return 300 + 400*len(id.grants) }
 
 // over reports whether an identity is too old. A session that was last used in the future is, too.
 func (id *Identity) over(now time.Time) bool {

@@ -116,3 +116,19 @@ func TestRefusedChangeKeepsMemory(t *testing.T) {
 		}
 	})
 }
+
+// The keys of users with many organizations take no more memory than others.
+func TestCachedKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	k := NewKeys(nil)
+	of := func(n byte) credential { return credential{hash: hash{n}} }
+	grants := make([]grant, 10_000)
+	for n := range byte(10) {
+		k.cache.known.Put(of(n), 0, &Identity{grants: grants})
+	}
+	for n, want := range map[byte]bool{0: false, 9: true} {
+		if _, cached := k.cache.known.Get(of(n), 0); cached != want {
+			t.Errorf("key %d is cached: %t, want %t", n, cached, want)
+		}
+	}
+}
