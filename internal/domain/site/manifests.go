@@ -21,10 +21,9 @@ import (
 const (
 	// maxManifestAge is how long a cached manifest may be served before the database is asked whether it is current.
 	maxManifestAge = time.Second
-	// maxManifestBytes bounds the manifests in memory, and maxLoaderBytes bounds the loaders.
+	// maxManifestBytes bounds the sites in memory, with their manifests, and maxLoaderBytes bounds the loaders.
 	maxManifestBytes = 32 << 20
 	maxLoaderBytes   = 8 << 20
-	maxSitesKept     = 10_000 // at about 500 bytes each
 )
 
 // Content is a text for browsers, compressed once for all requests.
@@ -45,26 +44,18 @@ type Manifests struct {
 	BaseURL string // set before anything is served
 	Counts  *Counts
 
-	sites      *cache.Cache[string, *served]  // by token; their version is generation
-	manifests  *cache.Cache[made, *Content]   // their version is the site's stamp
+	sites      *cache.Cache[string, *served]  // by token
 	loaders    *cache.Cache[string, *Content] // by token
 	generation atomic.Int64                   // counted up by invalidate
 	flight     flight.Group[*served]
-}
-
-// made is the key of a manifest in the cache.
-type made struct {
-	token  string
-	sample int
 }
 
 // NewManifests returns Manifests for the sites in d.
 func NewManifests(d *db.DB) *Manifests {
 	return &Manifests{
 		DB: d, Counts: newCounts(d),
-		sites:     &cache.Cache[string, *served]{Max: maxSitesKept},
-		manifests: &cache.Cache[made, *Content]{Max: maxManifestBytes, Size: (*Content).size},
-		loaders:   &cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},
+		sites:   &cache.Cache[string, *served]{Max: maxManifestBytes, Size: (*served).size},
+		loaders: &cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},
 	}
 }
 
@@ -72,10 +63,13 @@ func NewManifests(d *db.DB) *Manifests {
 type served struct {
 	Site
 
-	manifest  *Content
-	sample    int // one in so many views is reported
-	checkedAt time.Time
+	manifest   *Content
+	sample     int   // one in so many views is reported
+	generation int64 // of Manifests, before the site was read
+	checkedAt  time.Time
 }
+
+func (s *served) size() int { return s.manifest.size() + 500 }
 
 // invalidate makes the next requests ask the database, because a site has changed.
 func (m *Manifests) invalidate() { m.generation.Add(1) }
@@ -89,10 +83,10 @@ func (m *Manifests) site(ctx context.Context, token string) (*served, error) {
 		return nil, access.ErrNotFound
 	}
 	now, generation := m.DB.Now(), m.generation.Load()
-	s, ok := m.sites.Get(token, generation)
-	if ok {
-		if age := now.Sub(s.checkedAt); age >= 0 && age < maxManifestAge {
-			return s, nil
+	known, ok := m.sites.Get(token, cache.Unversioned)
+	if ok && known.generation == generation {
+		if age := now.Sub(known.checkedAt); age >= 0 && age < maxManifestAge {
+			return known, nil
 		}
 	}
 	s, err := m.flight.Do(ctx, token+strconv.FormatInt(generation, 10), func(ctx context.Context) (*served, error) {
@@ -107,16 +101,16 @@ func (m *Manifests) load(ctx context.Context, token string, generation int64, no
 	if err != nil {
 		return nil, err
 	}
-	s := &served{Site: site, sample: m.Counts.sample(site.ID, now), checkedAt: now}
-	key := made{token, s.sample}
-	if s.manifest, _ = m.manifests.Get(key, site.stamp); s.manifest == nil {
+	s := &served{Site: site, sample: m.Counts.sample(site.ID, now), generation: generation, checkedAt: now}
+	if known, ok := m.sites.Get(token, cache.Unversioned); ok && known.stamp == s.stamp && known.sample == s.sample {
+		s.manifest = known.manifest
+	} else {
 		if site, err = findByTokenWithApps(ctx, m.DB, token); err != nil {
 			return nil, err
 		}
-		s.manifest = newContent(manifest(site, m.BaseURL, site.apps, s.sample))
-		m.manifests.Put(key, site.stamp, s.manifest)
+		s.manifest, s.stamp = newContent(manifest(site, m.BaseURL, site.apps, s.sample)), site.stamp
 	}
-	m.sites.Put(token, generation, s) // useless if invalidate was called meanwhile
+	m.sites.Put(token, cache.Unversioned, s) // asked again if invalidate was called meanwhile
 	return s, nil
 }
 

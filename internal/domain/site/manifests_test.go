@@ -5,12 +5,15 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
+	"weak"
 
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -53,6 +56,27 @@ func TestManifestOfAnotherServer(t *testing.T) {
 		now = now.Add(maxManifestAge)
 		if _, err := elsewhere.Manifest(r.Context(), s.Token); blames(err) != "not found" {
 			r.Errorf("deleted: %v", err)
+		}
+	})
+}
+
+// However many sites are served, the manifests in memory are bounded.
+func TestManifestsAreBounded(t *testing.T) {
+	each(t, func(r rig) {
+		r.Manifests.sites.Max = 4 << 10
+		serve := func(s Site) weak.Pointer[Content] {
+			content, err := r.Manifest(r.Context(), s.Token)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return weak.Make(content)
+		}
+		first := serve(r.site(r.caller, "first"))
+		for i := range 5 {
+			serve(r.site(r.caller, strconv.Itoa(i)))
+		}
+		if runtime.GC(); first.Value() != nil {
+			r.Error("the first manifest is still in memory")
 		}
 	})
 }
