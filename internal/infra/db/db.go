@@ -5,6 +5,8 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -154,12 +156,23 @@ func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 	if err := outside(ctx); err != nil {
 		return err
 	}
-	within := context.WithValue(ctx, inside{}, true)
+	tx, within := &Tx{db: d}, context.WithValue(ctx, inside{}, true)
+	run := func() error { return safely(func() error { return fn(within, tx) }) }
 	if d.sqlite != nil {
-		return classify(d.sqlite.writer.do(ctx, func() error { return fn(within, &Tx{db: d, session: d.sqlite.writer.conn}) }))
+		tx.session = d.sqlite.writer.conn
+		return classify(d.sqlite.writer.do(ctx, run))
 	}
-	tx := &Tx{db: d}
-	return classify(d.postgres.do(ctx, tx, func() error { return fn(within, tx) }))
+	return classify(d.postgres.do(ctx, tx, run))
+}
+
+// safely calls fn and turns a panic into an error: on SQLite, the goroutine serves other callers too.
+func safely(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return fn()
 }
 
 // inside marks the context of a transaction or view.

@@ -82,19 +82,12 @@ func TestInTxRollsBack(t *testing.T) {
 			"error": func() error { return refused },
 			"panic": func() error { panic("oops") },
 		} {
-			err := func() (err error) {
-				defer func() {
-					if p := recover(); p != nil {
-						err = fmt.Errorf("%v", p)
-					}
-				}()
-				return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					if err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now()); err != nil {
-						return err
-					}
-					return fn()
-				})
-			}()
+			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now()); err != nil {
+					return err
+				}
+				return fn()
+			})
 			if err == nil {
 				t.Errorf("%s: no error", name)
 			}

@@ -3,8 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -153,7 +151,7 @@ func (w *writer) together(units []*queue.Unit) error {
 func (w *writer) attempt(u *queue.Unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	w.conn.failed = nil
-	u.Err = safely(u.Work)
+	u.Err = u.Work()
 	if u.Err == nil {
 		u.Err = w.conn.failed
 	}
@@ -174,16 +172,6 @@ func (w *writer) addCounts() error {
 		}
 	}
 	return nil
-}
-
-// safely calls fn and turns a panic into an error: this goroutine serves other callers too.
-func safely(fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return fn()
 }
 
 func (w *writer) begin() error {
