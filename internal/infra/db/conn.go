@@ -15,8 +15,7 @@ type conn struct {
 	*sqlite.Conn
 	values    []sqlite.Value // reused
 	additions []addition     // run at the commit
-	failed    error          // the first error of a statement of the running transaction, which does nothing more
-	reads     bool           // used only for reading, by one caller at a time, whose context may end it
+	failed    error          // the first error of a statement of the running transaction, view or query, which does nothing more
 }
 
 // start prepares a statement and binds its arguments.
@@ -44,37 +43,26 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 	}
 	s, err := c.start(query, args)
 	if err != nil {
-		return c.fail(err)
+		c.failed = err
+		return err
 	}
 	defer s.Reset()
-	if c.reads {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		c.EndWith(ctx.Done())
-		defer c.EndWith(nil)
-	}
+	c.EndWith(ctx.Done())
+	defer c.EndWith(nil)
 	scan := func(dest ...any) error { return scanRow(s, dest) }
 	for {
 		more, err := s.Step()
-		if sqlite.Says(err, sqlite.Interrupt) {
-			return ctx.Err()
+		if ended := ctx.Err(); ended != nil {
+			err = ended
 		}
 		if err != nil || !more {
-			return c.fail(err)
+			c.failed = err
+			return err
 		}
 		if err := row(scan); err != nil {
 			return err
 		}
 	}
-}
-
-// fail ends the transaction, if there is one.
-func (c *conn) fail(err error) error {
-	if !c.reads {
-		c.failed = err
-	}
-	return err
 }
 
 func (c *conn) run(query string, args ...any) error {

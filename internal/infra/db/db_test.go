@@ -330,7 +330,7 @@ func TestInsideATransaction(t *testing.T) {
 	})
 }
 
-// A long read ends with its caller's context, and its connection remains usable.
+// A long read ends with its caller's context, and so does its transaction; its connection remains usable.
 func TestLongReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -344,6 +344,9 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 			"view": func(ctx context.Context) error {
 				return d.View(ctx, func(ctx context.Context, q db.Querier) error { return count(ctx, q) })
 			},
+			"transaction": func(ctx context.Context) error {
+				return d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return count(ctx, tx) })
+			},
 		} {
 			for range 2 * 20 { // more often than there are connections
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -355,6 +358,18 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 		}
 		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil || n != 1 {
 			t.Errorf("afterwards: %d, %v", n, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+			if err := db.Exec(ctx, tx, makeUser, "a", false, d.Now()); err != nil {
+				return err
+			}
+			cancel()
+			_ = count(ctx, tx)
+			return nil
+		})
+		if n, again := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err == nil || again != nil || n != 0 {
+			t.Errorf("a transaction went on after a read that was ended: %v, %d users, %v", err, n, again)
 		}
 	})
 }

@@ -160,10 +160,11 @@ func (r *readers) take() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, reads: true}, nil
+	return &conn{Conn: c}, nil
 }
 
 func (r *readers) leave(c *conn) {
+	c.failed = nil
 	r.mu.Lock()
 	r.idle = append(r.idle, c)
 	r.mu.Unlock()

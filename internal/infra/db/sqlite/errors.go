@@ -21,7 +21,6 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.Code) }
 const (
 	Busy       = lib.SQLITE_BUSY
 	ReadOnly   = lib.SQLITE_READONLY
-	Interrupt  = lib.SQLITE_INTERRUPT
 	IOError    = lib.SQLITE_IOERR
 	Full       = lib.SQLITE_FULL
 	CannotOpen = lib.SQLITE_CANTOPEN

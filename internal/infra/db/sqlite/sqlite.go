@@ -157,7 +157,7 @@ func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls,
 // fails, or memory runs out.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// EndWith makes statements end soon after done is closed, with the error Interrupt; a nil channel is never closed.
+// EndWith makes statements end soon after done is closed, with an error; a nil channel is never closed.
 func (c *Conn) EndWith(done <-chan struct{}) { c.done = done }
 
 // checkEvery is how many steps of SQLite's virtual machine, of about 50 ns each, a statement runs between two checks
