@@ -2,11 +2,13 @@ package db_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/backup"
@@ -117,5 +119,27 @@ func TestDamageNamesTheFile(t *testing.T) {
 				t.Errorf("backup: %v; want an error that begins with %s", err, path)
 			}
 		})
+	}
+}
+
+// A database that another program keeps locked is an error within seconds.
+func TestLockedDatabase(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a time limit")
+	}
+	path := another(t)
+	c, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Exec(`BEGIN EXCLUSIVE`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := db.Open(ctx, "sqlite:"+path); !sqlite.Says(err, sqlite.Busy) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -37,15 +37,15 @@ func startWriter(ctx context.Context, path string) (*writer, error) {
 // to WAL: SQLite refuses that without regard to busy_timeout.
 func firstConn(ctx context.Context, path string) (*conn, error) {
 	const (
-		tries = 500
-		pause = 20 * time.Millisecond
+		patience = 10 * time.Second
+		pause    = 20 * time.Millisecond
 	)
-	for try := 1; ; try++ {
+	for began := time.Now(); ; {
 		c, err := sqlite.OpenOwn(path, writerPragmas(path)...)
 		if err == nil {
 			return &conn{Conn: c}, nil
 		}
-		if !sqlite.Says(err, sqlite.Busy) || try == tries {
+		if !sqlite.Says(err, sqlite.Busy) || time.Since(began) > patience {
 			return nil, err
 		}
 		select {
