@@ -139,7 +139,7 @@ type appCreate struct {
 	Tag         string `help:"Its version."`
 	Global      bool   `help:"Share it with all organizations."`
 
-	once
+	idempotent
 	dryRun
 }
 
@@ -201,7 +201,7 @@ type appInstall struct {
 	Name   string `help:"Its name, if it comes from a git repository whose plugin.json says none."`
 	Global bool   `help:"Share it with all organizations."`
 
-	once
+	idempotent
 	dryRun
 }
 
@@ -236,7 +236,7 @@ type appSet struct {
 	Global      *bool   `help:"Share it with all organizations."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -308,7 +308,7 @@ type appUpgrade struct {
 	Commit string `placeholder:"HASH" help:"The commit that a review of the upgrade has named: the app goes to no other."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -333,7 +333,7 @@ type appDisable struct {
 	Reason string `required:"" help:"Why: 1 to 500 characters."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -353,7 +353,7 @@ func (c appDisable) Run(ctx context.Context, o *client.Organization, out *termin
 type appEnable struct {
 	anApp
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 

@@ -160,7 +160,7 @@ type appWithdraw struct {
 	GoTo   int64  `placeholder:"VERSION" help:"The version to go to, if the app is at the one that is withdrawn."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -182,7 +182,7 @@ func (c appWithdraw) Run(ctx context.Context, o *client.Organization, out *termi
 type appRestore struct {
 	aVersion
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 

@@ -90,7 +90,7 @@ type sitePreview struct {
 	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app: JSON, or a text that is none; size=10 is a number, 'size=\"10\"' a text, size=null the default. Can be repeated."`
 
 	ifMatch
-	once
+	idempotent
 }
 
 func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {

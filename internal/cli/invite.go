@@ -77,7 +77,7 @@ type inviteCreate struct {
 	Message   string `placeholder:"TEXT" help:"What to tell them."`
 	SendEmail bool   `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
 
-	once
+	idempotent
 	dryRun
 }
 
@@ -136,7 +136,7 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 type inviteResend struct {
 	anInvite
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -156,7 +156,7 @@ func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *term
 type inviteLink struct {
 	anInvite
 	ifMatch
-	once
+	idempotent
 }
 
 func (inviteLink) Help() string {

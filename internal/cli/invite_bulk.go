@@ -26,7 +26,7 @@ type inviteBulk struct {
 	File    string `arg:"" help:"A file whose name ends in .csv or .json; - reads CSV from standard input."`
 	Partial bool   `help:"Invite those who can be invited, and say for the others why not."`
 
-	once
+	idempotent
 	dryRun
 }
 

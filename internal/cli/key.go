@@ -50,7 +50,7 @@ type keyCreate struct {
 	ExpiresIn terminal.Lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, as long as the one in use."`
 	Bind      bool              `help:"Bind the key to the organization."`
 
-	once
+	idempotent
 }
 
 func (c keyCreate) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {

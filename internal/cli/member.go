@@ -99,7 +99,7 @@ type memberSet struct {
 	Level string `required:"" enum:"member,admin,owner" placeholder:"LEVEL" help:"What the member may do: member, admin or owner."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 

@@ -50,7 +50,7 @@ type organizationSet struct {
 	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than the server says; 0: as long as that. An inviter may choose another time, 30 days at most."`
 
 	ifMatch
-	once
+	idempotent
 }
 
 func (c organizationSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {

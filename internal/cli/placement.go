@@ -67,7 +67,7 @@ type sitePlace struct {
 	appOnSite
 	placing
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -101,7 +101,7 @@ type siteChange struct {
 	Reason string `help:"Why it is switched off, for the activity: 1 to 500 characters."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 

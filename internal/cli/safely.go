@@ -20,8 +20,8 @@ type ifMatch struct {
 	IfMatch string `placeholder:"ETAG" help:"Do it only if the object still has this ETag. The API answers it with the object; commands that have --etag show it."`
 }
 
-// once has the flag of commands that may be repeated.
-type once struct {
+// idempotent has the flag of commands that may be repeated.
+type idempotent struct {
 	IdempotencyKey string `placeholder:"KEY" help:"Do it once, however often this is run with the same key within 24 hours."`
 }
 

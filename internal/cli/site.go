@@ -90,7 +90,7 @@ type siteCreate struct {
 	Name    string   `required:"" help:"Its name: 1 to 200 characters."`
 	Origins []string `placeholder:"ORIGIN,…" help:"Whose reports and previews count, like https://shop.example.com. Without, any."`
 
-	once
+	idempotent
 	dryRun
 }
 
@@ -110,7 +110,7 @@ type siteSet struct {
 	Origins *[]string `placeholder:"ORIGIN,…" help:"Whose reports and previews count."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 
@@ -151,7 +151,7 @@ type siteRestore struct {
 	Revision int64 `arg:"" help:"The number of a revision, as the history has it."`
 
 	ifMatch
-	once
+	idempotent
 	dryRun
 }
 

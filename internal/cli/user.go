@@ -59,7 +59,7 @@ type userSet struct {
 	LastName  *string `help:"At most 150 characters."`
 
 	ifMatch
-	once
+	idempotent
 }
 
 func (c userSet) Run(ctx context.Context, to *client.Client, out *terminal.Output, log terminal.Log) error {
@@ -98,7 +98,7 @@ func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Out
 type userAccept struct {
 	Invite string `arg:"" help:"Its id."`
 
-	once
+	idempotent
 }
 
 func (c userAccept) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {

@@ -76,7 +76,7 @@ type webhookCreate struct {
 	Events      []string `required:"" placeholder:"TYPE,…" help:"What to send: types of events, or all of a kind as app.*. Can be repeated."`
 	Description string   `placeholder:"TEXT" help:"What it is for."`
 
-	once
+	idempotent
 }
 
 func (c webhookCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -102,7 +102,7 @@ type webhookSet struct {
 	Enabled     *bool     `help:"Whether events are sent: true or false."`
 
 	ifMatch
-	once
+	idempotent
 }
 
 func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -116,7 +116,7 @@ func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *termin
 type webhookTest struct {
 	aWebhook
 	ifMatch
-	once
+	idempotent
 }
 
 func (c webhookTest) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -126,7 +126,7 @@ func (c webhookTest) Run(ctx context.Context, o *client.Organization, out *termi
 type webhookRotate struct {
 	aWebhook
 	ifMatch
-	once
+	idempotent
 }
 
 func (c webhookRotate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
@@ -165,7 +165,7 @@ type webhookRedeliver struct {
 	Delivery int64 `arg:"" help:"The id of a delivery."`
 
 	ifMatch
-	once
+	idempotent
 }
 
 func (c webhookRedeliver) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {

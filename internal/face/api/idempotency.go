@@ -22,8 +22,8 @@ const (
 	maxKeptAnswer = 256 << 10
 )
 
-// once carries out a request with an Idempotency-Key called name, or replays its earlier answer.
-func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, name string) error {
+// withIdempotencyKey carries out a request with an Idempotency-Key called name, or replays its earlier answer.
+func (a *API) withIdempotencyKey(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, name string) error {
 	body, err := wire.Buffer(w, r)
 	if err != nil {
 		return err

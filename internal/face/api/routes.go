@@ -64,8 +64,8 @@ func (r Route) isPublic() bool { return r.may == nil }
 // reads reports whether a route changes nothing.
 func (r Route) reads() bool { return r.Method == http.MethodGet }
 
-// isOnce reports whether the route takes an Idempotency-Key.
-func (r Route) isOnce() bool {
+// takesIdempotencyKey reports whether the route takes an Idempotency-Key.
+func (r Route) takesIdempotencyKey() bool {
 	return !r.isPublic() && (r.Method == http.MethodPost || r.Method == http.MethodPatch)
 }
 
