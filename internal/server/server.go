@@ -185,7 +185,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
 	pages := &invitation.Pages{
-		Host: host, Invites: d.Invites, Ways: invite.Ways{Mail: members.ByMail, Provider: members.Provider != "", Key: members.ByKey}, Provider: members.Provider, Keep: members.Keep,
+		Host: host, Invites: d.Invites, SignIn: invite.SignInMethods{Mail: members.ByMail, Provider: members.Provider != "", Key: members.ByKey}, Provider: members.Provider, Keep: members.Keep,
 		SignedIn: members.SignedIn, AcceptAsGuest: d.SignIn.AcceptAsGuest,
 	}
 	observe := m.observe

@@ -17,7 +17,7 @@ type Opened struct {
 	Organization org.Organization
 	KnownUser    bool // the address belongs to a user, who keeps their names
 
-	way way
+	channel channel
 }
 
 // Names are the names that an invitee gives when accepting.
@@ -80,8 +80,8 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 
 // opened returns an invite as the holder of a link to it sees it, with the fault, if any, that keeps them from
 // answering it.
-func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
-	o := Opened{Invite: i, way: w}
+func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w channel) (Opened, error) {
+	o := Opened{Invite: i, channel: w}
 	var err error
 	if o.Organization, err = org.Find(ctx, q, i.OrganizationID); err != nil {
 		return Opened{}, err
@@ -122,7 +122,7 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 		return errInviter
 	case !o.Organization.Admits(o.TargetEmail):
 		return fault.New(fault.Denied, "The organization no longer takes members with an address like this: ask an admin of it.")
-	case o.way == handed && o.KnownUser:
+	case o.channel == handed && o.KnownUser:
 		return errKnownUser
 	}
 	return nil
@@ -137,34 +137,36 @@ func (s Service) Accept(ctx context.Context, token string, names Names, by acces
 	})
 }
 
-// Ways are the ways to sign in to the console.
-type Ways struct{ Mail, Provider, Key bool }
+// SignInMethods are the ways to sign in to the console.
+type SignInMethods struct{ Mail, Provider, Key bool }
 
 // needsKey reports whether the invitee has no other way to sign in than a key.
-func (o Opened) needsKey(ways Ways) bool { return o.way != mailed || !ways.Mail && !ways.Provider }
+func (o Opened) needsKey(methods SignInMethods) bool {
+	return o.channel != mailed || !methods.Mail && !methods.Provider
+}
 
 // SignsIn reports whether AcceptInBrowser begins a session.
-func (o Opened) SignsIn(ways Ways) bool {
-	if o.needsKey(ways) {
-		return ways.Key
+func (o Opened) SignsIn(methods SignInMethods) bool {
+	if o.needsKey(methods) {
+		return methods.Key
 	}
-	return ways.Mail && !o.KnownUser
+	return methods.Mail && !o.KnownUser
 }
 
 // AcceptInBrowser is Accept for somebody who goes on in the console. They get a key only if they have no other way to
 // sign in: a mailed link signs a new user in, as a sign-in link does. A user who existed before signs in as always,
 // since the link does not prove enough for all of their organizations.
-func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft, ways Ways) (Accepted, error) {
+func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft, methods SignInMethods) (Accepted, error) {
 	return s.accept(ctx, token, names, s.Keys.By(d, 0), func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
 		d := d
 		d.UserID, d.Method = a.User.ID, access.ByMail
-		if o.needsKey(ways) {
+		if o.needsKey(methods) {
 			d.Method = access.ByKey
 			if d.KeyID, err = s.firstKey(ctx, tx, s.Keys.By(d, 0), o, a); err != nil {
 				return err
 			}
 		}
-		if !o.SignsIn(ways) {
+		if !o.SignsIn(methods) {
 			return nil
 		}
 		a.Session, err = s.Keys.InsertSession(ctx, tx, d)
@@ -200,7 +202,7 @@ func (s Service) accept(
 		if err := s.useUp(ctx, tx, o); err != nil {
 			return err
 		}
-		draft.IsEmailVerified = o.way == mailed
+		draft.IsEmailVerified = o.channel == mailed
 		m, err := s.join(ctx, tx, o, draft, by)
 		if err != nil {
 			return err

@@ -130,7 +130,7 @@ func TestAcceptInBrowserWithNoKey(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
-		a, err := r.invites.AcceptInBrowser(r.Context(), token, invite.Names{}, access.SessionDraft{}, invite.Ways{Key: true})
+		a, err := r.invites.AcceptInBrowser(r.Context(), token, invite.Names{}, access.SessionDraft{}, invite.SignInMethods{Key: true})
 		if err != nil || a.APIKey == "" || a.Session == "" {
 			r.Fatalf("%+v, %v", a, err)
 		}

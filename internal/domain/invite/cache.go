@@ -5,11 +5,11 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// Cache keeps pages of invites, and hosts. Each use of a page asks the database whether it is still valid, at a
-// fraction of the cost of reading it; hosts are valid until access.Keys has another Version.
+// Cache keeps pages of invites, and inviters. Each use of a page asks the database whether it is still valid, at a
+// fraction of the cost of reading it; inviters are valid until access.Keys has another Version.
 type Cache struct {
-	pages cache.Cache[pageOf, []Invite]
-	hosts cache.Cache[hostsOf, org.Hosts]
+	pages    cache.Cache[pageOf, []Invite]
+	inviters cache.Cache[invitersOf, org.Inviters]
 }
 
 type pageOf struct {
@@ -18,7 +18,7 @@ type pageOf struct {
 	limit, skip    int
 }
 
-type hostsOf struct {
+type invitersOf struct {
 	userID         int64
 	organizationID string
 }
@@ -26,11 +26,11 @@ type hostsOf struct {
 // NewCache returns an empty cache.
 func NewCache() *Cache {
 	const (
-		maxPages  = 8 << 20 // bytes
-		maxHosts  = 1 << 20
-		perPage   = 300
-		perInvite = 600 // beside its texts
-		perHosts  = 500
+		maxPages    = 8 << 20 // bytes
+		maxInviters = 1 << 20
+		perPage     = 300
+		perInvite   = 600 // beside its texts
+		perInviters = 500
 	)
 	return &Cache{
 		pages: cache.Cache[pageOf, []Invite]{Max: maxPages, Size: func(invites []Invite) int {
@@ -40,8 +40,8 @@ func NewCache() *Cache {
 			}
 			return total
 		}},
-		hosts: cache.Cache[hostsOf, org.Hosts]{Max: maxHosts, Size: func(h org.Hosts) int {
-			total := perHosts + len(h.Organization.Name) + len(h.User.Email) + len(h.User.FirstName) + len(h.User.LastName)
+		inviters: cache.Cache[invitersOf, org.Inviters]{Max: maxInviters, Size: func(h org.Inviters) int {
+			total := perInviters + len(h.Organization.Name) + len(h.User.Email) + len(h.User.FirstName) + len(h.User.LastName)
 			for _, domain := range h.Organization.AllowedDomains {
 				total += len(domain)
 			}

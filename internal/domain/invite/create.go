@@ -23,27 +23,27 @@ type Outcome struct {
 	Err    error
 }
 
-// orders are the invites that one request asks for.
-type orders struct {
-	all []order
-	// refuse returns the error that ends the whole request if an order cannot be carried out, or nil.
+// bulk is the drafts of one request.
+type bulk struct {
+	all []checkedDraft
+	// refuse returns the error that ends the whole request if a draft is refused, or nil.
 	refuse func(i int, err error) error
 	// keep keeps the answer, in the transaction.
 	keep func(context.Context, *db.Tx, []Outcome) error
 }
 
-// create carries out all orders, or those that can be.
-func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]Outcome, error) {
-	by, err := s.hosts(ctx, c)
+// create invites the people of all drafts, or of those that can be invited.
+func (s Service) create(ctx context.Context, c access.Caller, b bulk) ([]Outcome, error) {
+	by, err := s.inviters(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	var outcomes []Outcome
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if outcomes, err = s.createAll(ctx, tx, c, by, orders); err != nil {
+		if outcomes, err = s.createAll(ctx, tx, c, by, b); err != nil {
 			return err
 		}
-		return orders.keep(ctx, tx, outcomes)
+		return b.keep(ctx, tx, outcomes)
 	})
 	if err != nil {
 		return nil, err
@@ -60,26 +60,26 @@ func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]
 	return outcomes, nil
 }
 
-// createAll makes an invite of each order. All transactions take their locks in this order: the inviter's membership,
+// createAll makes an invite of each draft. All transactions take their locks in this order: the inviter's membership,
 // people by their addresses, quotas of mails, the quota of invites, counts.
-func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
-	turns := byEmail(orders.all)
-	if err := lockTargets(ctx, tx, c, orders.all, turns); err != nil {
+func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Inviters, b bulk) ([]Outcome, error) {
+	turns := byEmail(b.all)
+	if err := lockTargets(ctx, tx, c, b.all, turns); err != nil {
 		return nil, err
 	}
-	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), orders.may)
+	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), b.may)
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]Outcome, len(orders.all))
-	if err := s.findTargets(ctx, tx, c, by.Organization, orders, outcomes); err != nil {
+	outcomes := make([]Outcome, len(b.all))
+	if err := s.findTargets(ctx, tx, c, by.Organization, b, outcomes); err != nil {
 		return nil, err
 	}
-	made, err := s.countQuotas(ctx, tx, c, orders, turns, outcomes)
+	made, err := s.countQuotas(ctx, tx, c, b, turns, outcomes)
 	if err != nil {
 		return nil, err
 	}
-	for i, o := range orders.all {
+	for i, o := range b.all {
 		if outcomes[i].Err != nil {
 			continue
 		}
@@ -91,22 +91,22 @@ func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by o
 	return outcomes, nil
 }
 
-// may reports whether a caller may have the orders carried out.
-func (o orders) may(c access.Caller) error {
+// may reports whether a caller may invite at the levels of the drafts.
+func (b bulk) may(c access.Caller) error {
 	err := MayInvite(c)
-	for _, each := range o.all {
+	for _, each := range b.all {
 		err = cmp.Or(err, MayGive(c, each.level))
 	}
 	return err
 }
 
-// refused stores why an order cannot be carried out. It returns an error if that ends the whole request.
-func (o orders) refused(outcome *Outcome, i int, err error) error {
+// refused stores why a draft is refused. It returns an error if that ends the whole request.
+func (b bulk) refused(outcome *Outcome, i int, err error) error {
 	outcome.Err = err
 	if fault.IsOurs(err) {
 		return err
 	}
-	return o.refuse(i, err)
+	return b.refuse(i, err)
 }
 
 // MayGive reports whether a caller may invite at a level. A level above member needs all scopes: otherwise a key for
@@ -121,41 +121,41 @@ func MayGive(c access.Caller, l access.Level) error {
 	return nil
 }
 
-// hosts returns the inviter and the organization, from memory if nothing has changed.
-func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) {
-	key, version := hostsOf{c.UserID, c.Organization.ID}, s.Keys.Version()
-	if hosts, ok := s.Cache.hosts.Get(key, version); ok {
-		return hosts, nil
+// inviters returns the inviter and the organization, from memory if nothing has changed.
+func (s Service) inviters(ctx context.Context, c access.Caller) (org.Inviters, error) {
+	key, version := invitersOf{c.UserID, c.Organization.ID}, s.Keys.Version()
+	if found, ok := s.Cache.inviters.Get(key, version); ok {
+		return found, nil
 	}
-	hosts, err := s.orgs().Hosts(ctx, c)
+	found, err := s.orgs().Inviters(ctx, c)
 	if err == nil {
-		s.Cache.hosts.Put(key, version, hosts)
+		s.Cache.inviters.Put(key, version, found)
 	}
-	return hosts, access.OrNotFound(err)
+	return found, access.OrNotFound(err)
 }
 
 // lockTargets makes other transactions that invite the same people, or change their
 // invites, wait.
-func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, orders []order, turns []int) error {
+func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, drafts []checkedDraft, turns []int) error {
 	for _, i := range turns {
-		if err := lockTarget(ctx, tx, c.Organization.ID, orders[i].email, c.UserID); err != nil {
+		if err := lockTarget(ctx, tx, c.Organization.ID, drafts[i].email, c.UserID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// findTargets finds what the addresses of orders already are to the organization, and stores which orders cannot be
-// carried out because of that.
-func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, orders orders, outcomes []Outcome) error {
-	for i := range orders.all {
-		o := &orders.all[i]
+// findTargets finds what the addresses of drafts already are to the organization, and stores which drafts are refused
+// because of that.
+func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, b bulk, outcomes []Outcome) error {
+	for i := range b.all {
+		o := &b.all[i]
 		var err error
 		if o.target, err = findTarget(ctx, tx, c.Organization.ID, o.email, c.UserID); err != nil {
 			return err
 		}
 		if err := s.mayReplace(c, in, *o); err != nil {
-			if err := orders.refused(&outcomes[i], i, err); err != nil {
+			if err := b.refused(&outcomes[i], i, err); err != nil {
 				return err
 			}
 		}
@@ -163,17 +163,17 @@ func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in
 	return nil
 }
 
-// countQuotas counts the mails to each address and the invites, for all orders that can be carried out, and returns the
+// countQuotas counts the mails to each address and the invites, for all drafts that are not refused, and returns the
 // number of those.
-func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, orders orders, turns []int, outcomes []Outcome) (int, error) {
+func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, b bulk, turns []int, outcomes []Outcome) (int, error) {
 	can := 0
 	for _, i := range turns {
 		if outcomes[i].Err != nil {
 			continue
 		}
-		if orders.all[i].mail {
-			if err := s.countMail(ctx, tx, orders.all[i].email); err != nil {
-				if err := orders.refused(&outcomes[i], i, err); err != nil {
+		if b.all[i].mail {
+			if err := s.countMail(ctx, tx, b.all[i].email); err != nil {
+				if err := b.refused(&outcomes[i], i, err); err != nil {
 					return 0, err
 				}
 				continue
@@ -184,9 +184,9 @@ func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, or
 	return can, s.countInvites(ctx, tx, c.Organization.ID, can)
 }
 
-// byEmail returns the indexes of orders, sorted by address. All transactions take locks in this order, so that no two
+// byEmail returns the indexes of drafts, sorted by address. All transactions take locks in this order, so that no two
 // wait for each other.
-func byEmail(all []order) []int {
+func byEmail(all []checkedDraft) []int {
 	indexes := make([]int, len(all))
 	for i := range all {
 		indexes[i] = i
@@ -195,8 +195,8 @@ func byEmail(all []order) []int {
 	return indexes
 }
 
-// mayReplace reports whether an order can be carried out, given what its address already is to the organization.
-func (s Service) mayReplace(c access.Caller, in org.Organization, o order) error {
+// mayReplace reports whether somebody can be invited, given what its address already is to the organization.
+func (s Service) mayReplace(c access.Caller, in org.Organization, o checkedDraft) error {
 	t := o.target
 	switch {
 	case !in.Admits(o.email):
@@ -210,7 +210,7 @@ func (s Service) mayReplace(c access.Caller, in org.Organization, o order) error
 }
 
 // createOne makes one invite, in place of a pending one for the same address.
-func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order) (Invite, error) {
+func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by org.Inviters, o checkedDraft) (Invite, error) {
 	in := by.Organization
 	if err := s.replace(ctx, tx, c, in.ID, o.target); err != nil {
 		return Invite{}, err

@@ -94,8 +94,8 @@ const maxMessage = 5_000
 // MaxBulk is how many invites fit in one request.
 const MaxBulk = 100
 
-// order is a draft that has been checked.
-type order struct {
+// checkedDraft is a draft that has been checked.
+type checkedDraft struct {
 	email     string
 	firstName string
 	level     access.Level
@@ -105,9 +105,9 @@ type order struct {
 	target    target        // what the address already is to the organization, once that has been found
 }
 
-func (d Draft) check() (order, fault.List) {
+func (d Draft) check() (checkedDraft, fault.List) {
 	var faults fault.List
-	var o order
+	var o checkedDraft
 	var err error
 	o.email, err = checkEmail(d.TargetEmail)
 	faults.Add(err)

@@ -37,12 +37,12 @@ func NewLinks(secret, baseURL string) (Links, error) {
 	return Links{key: key, baseURL: baseURL}, err
 }
 
-// way is how a link reaches the person invited.
-type way byte
+// channel is how a link reaches the person invited.
+type channel byte
 
 const (
-	mailed way = 'm' // to the address, which it proves
-	handed way = 'h' // by a person, which proves nothing
+	mailed channel = 'm' // to the address, which it proves
+	handed channel = 'h' // by a person, which proves nothing
 )
 
 // A token is the 16 bytes of the invite's id and the 32 of the code for it.
@@ -50,16 +50,16 @@ const tokenSize = len(uuid.UUID{}) + sha256.Size
 
 var tokenText = base64.RawURLEncoding.Strict()
 
-// url is the link to an invite for one way.
-func (l Links) url(i Invite, w way) string { return l.baseURL + "/invite/" + l.token(i, w) }
+// url is the link to an invite for one channel.
+func (l Links) url(i Invite, w channel) string { return l.baseURL + "/invite/" + l.token(i, w) }
 
-func (l Links) token(i Invite, w way) string {
+func (l Links) token(i Invite, w channel) string {
 	id := uuid.MustParse(i.ID)
 	return tokenText.EncodeToString(append(id[:], l.code(id, i.Issue, w)...))
 }
 
-// code binds a link to one issue of an invite, and to one way.
-func (l Links) code(id uuid.UUID, issue int64, w way) []byte {
+// code binds a link to one issue of an invite, and to one channel.
+func (l Links) code(id uuid.UUID, issue int64, w channel) []byte {
 	mac := hmac.New(sha256.New, l.key)
 	mac.Write(id[:])
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(issue)))
@@ -67,27 +67,27 @@ func (l Links) code(id uuid.UUID, issue int64, w way) []byte {
 	return mac.Sum(nil)
 }
 
-// ticket is a parsed token, which need not be genuine.
-type ticket struct {
+// parsedToken is a token that was read; it need not be genuine.
+type parsedToken struct {
 	id   uuid.UUID
 	code []byte
 }
 
-func readToken(text string) (ticket, bool) {
+func readToken(text string) (parsedToken, bool) {
 	b, err := tokenText.DecodeString(text)
 	if err != nil || len(b) != tokenSize || len(text) != tokenText.EncodedLen(tokenSize) { // decoding skips line breaks
-		return ticket{}, false
+		return parsedToken{}, false
 	}
 	id := uuid.UUID(b[:len(uuid.UUID{})])
-	return ticket{id: id, code: b[len(id):]}, true
+	return parsedToken{id: id, code: b[len(id):]}, true
 }
 
-// verify returns the way of a ticket, if it is genuine for an issue of its invite.
-func (l Links) verify(t ticket, issue int64) (way, bool) {
+// verify returns the channel of a token, if it is genuine for an issue of its invite.
+func (l Links) verify(t parsedToken, issue int64) (channel, bool) {
 	if l.key == nil {
 		return 0, false // otherwise anybody could make one
 	}
-	for _, w := range []way{mailed, handed} {
+	for _, w := range []channel{mailed, handed} {
 		if hmac.Equal(t.code, l.code(t.id, issue, w)) {
 			return w, true
 		}

@@ -84,7 +84,7 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 
 // prove marks the caller's address as verified if they have the link that was mailed to it.
 func (s Service) prove(ctx context.Context, tx *db.Tx, c access.Caller, o Opened) error {
-	if o.way != mailed {
+	if o.channel != mailed {
 		return nil
 	}
 	return s.orgs().ProveSelf(ctx, tx, c.UserID)
@@ -124,7 +124,7 @@ func (s Service) findMine(ctx context.Context, tx *db.Tx, c access.Caller, id, t
 		return Opened{}, err
 	}
 	o, err := s.findTo(ctx, tx, u.Email, id)
-	o.way = byLink.way
+	o.channel = byLink.channel
 	return o, err
 }
 

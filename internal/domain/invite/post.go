@@ -90,7 +90,7 @@ func (p Post) giveUp(ctx context.Context, id string, issue int64) error {
 }
 
 func (p Post) write(o Opened) (mail.Message, error) {
-	link := p.Service.Links.url(o.Invite, o.way)
+	link := p.Service.Links.url(o.Invite, o.channel)
 	parts, err := render(mailText{
 		OrganizationName: o.Organization.Name, InviterName: o.CreatedBy.FullName(), InviterEmail: o.CreatedBy.Email,
 		FirstName: o.FirstName, Message: o.Message, Level: o.Level.String(), Link: link, Expires: plaintext.Minute(o.ExpiresAt),
@@ -101,7 +101,7 @@ func (p Post) write(o Opened) (mail.Message, error) {
 	return mail.Message{
 		From: p.From, To: o.TargetEmail, ReplyTo: o.CreatedBy.Email, Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML,
 		MessageID: o.issueName(), Date: o.UpdatedAt, Unsubscribe: link,
-		Secrets: []string{p.Service.Links.token(o.Invite, o.way)},
+		Secrets: []string{p.Service.Links.token(o.Invite, o.channel)},
 	}, nil
 }
 

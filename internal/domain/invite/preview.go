@@ -20,7 +20,7 @@ func (s Service) Preview(ctx context.Context, c access.Caller, d Draft) (Preview
 	if err := cmp.Or(faults.Err(), MayInvite(c), MayGive(c, o.level)); err != nil {
 		return Preview{}, err
 	}
-	by, err := s.hosts(ctx, c)
+	by, err := s.inviters(ctx, c)
 	if err != nil {
 		return Preview{}, err
 	}

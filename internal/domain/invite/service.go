@@ -66,8 +66,8 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, 
 	if err := cmp.Or(faults.Err(), MayInvite(c), MayGive(c, o.level)); err != nil {
 		return Invite{}, err
 	}
-	made, err := s.create(ctx, c, orders{
-		all:    []order{o},
+	made, err := s.create(ctx, c, bulk{
+		all:    []checkedDraft{o},
 		refuse: func(_ int, err error) error { return err },
 		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
 			return access.KeepAnswer(ctx, tx, made[0].Invite)
@@ -81,7 +81,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, 
 
 // CreateBulk makes all of the invites or none. Faults name the item they are in.
 func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft) ([]Invite, error) {
-	all := make([]order, len(drafts))
+	all := make([]checkedDraft, len(drafts))
 	var faults fault.List
 	seen := addresses{}
 	for i, d := range drafts {
@@ -112,7 +112,7 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 		}
 		return invites
 	}
-	made, err := s.create(ctx, c, orders{
+	made, err := s.create(ctx, c, bulk{
 		all:    all,
 		refuse: atItem,
 		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
@@ -129,7 +129,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 		return nil, err
 	}
 	wrong := make([]Outcome, len(drafts))
-	var all []order
+	var all []checkedDraft
 	var indexes []int // in drafts
 	seen := addresses{}
 	for i, d := range drafts {
@@ -155,7 +155,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 		}
 		return outcomes
 	}
-	made, err := s.create(ctx, c, orders{
+	made, err := s.create(ctx, c, bulk{
 		all:    all,
 		refuse: func(int, error) error { return nil },
 		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {

@@ -30,15 +30,15 @@ func (s Service) Self(ctx context.Context, c access.Caller) (User, error) {
 	return UserByID(ctx, s.DB, c.UserID)
 }
 
-// Hosts are a user and an organization that invite together.
-type Hosts struct {
+// Inviters are a user and an organization that invite together.
+type Inviters struct {
 	User         User
 	Organization Organization
 }
 
-// Hosts returns the user and the organization of a caller.
-func (s Service) Hosts(ctx context.Context, c access.Caller) (Hosts, error) {
-	return findHosts(ctx, s.DB, c.UserID, c.Organization.ID)
+// Inviters returns the user and the organization of a caller.
+func (s Service) Inviters(ctx context.Context, c access.Caller) (Inviters, error) {
+	return findInviters(ctx, s.DB, c.UserID, c.Organization.ID)
 }
 
 // MemberFilter selects members for a list. A zero field selects all.

@@ -167,10 +167,10 @@ func UserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 // joinedOrgColumns are orgColumns, for queries that join organizations AS o.
 const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.invite_ttl, o.created_at`
 
-func (h *Hosts) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
+func (h *Inviters) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
 
-func findHosts(ctx context.Context, q db.Querier, userID int64, organizationID string) (Hosts, error) {
-	return db.One(ctx, q, (*Hosts).fields, `
+func findInviters(ctx context.Context, q db.Querier, userID int64, organizationID string) (Inviters, error) {
+	return db.One(ctx, q, (*Inviters).fields, `
 		SELECT `+UserColumns+`, `+joinedOrgColumns+` FROM users u, organizations o WHERE u.id = $1 AND o.id = $2`, userID, organizationID)
 }
 

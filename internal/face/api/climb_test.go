@@ -354,7 +354,7 @@ var operations = concat(
 			return []thing{{gain: gain{kind: "key"}, text: between(made, `"api_key":"`, `"`)}}
 		}},
 		{"accept in a browser", "|invite link|", func(c *climb, from thing) []thing {
-			a, err := c.api.Invites.AcceptInBrowser(c.t.Context(), from.text, invite.Names{}, access.SessionDraft{}, invite.Ways{Mail: true, Key: true})
+			a, err := c.api.Invites.AcceptInBrowser(c.t.Context(), from.text, invite.Names{}, access.SessionDraft{}, invite.SignInMethods{Mail: true, Key: true})
 			return append(c.session(a.Session, "", "", err), thing{gain: gain{kind: "key"}, text: a.APIKey})
 		}},
 		{"ask for a link to sign in", "|invite|invite link|", func(c *climb, from thing) []thing {

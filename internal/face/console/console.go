@@ -59,7 +59,7 @@ type ErrorPage struct {
 	Frame
 	Heading   string
 	Detail    string  // safe to show, like a fault's
-	Back      Way     // a page to go on from
+	Back      NavLink // a page to go on from
 	Activity  string  // the path of the activity of the page's subject; "": there is none
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
@@ -333,7 +333,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown, err)))
 		return
 	}
-	shown.Heading, shown.Back = "That did not work", Way{"Go to your organizations", shown.Home}
+	shown.Heading, shown.Back = "That did not work", NavLink{"Go to your organizations", shown.Home}
 	if v != nil {
 		v.frameError(&shown, status)
 		v.leadOn(&shown, status)

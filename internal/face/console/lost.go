@@ -26,7 +26,7 @@ func (v *visit) frameError(shown *ErrorPage, status int) {
 // leadOn says what a missing page was about, and where to continue.
 func (v *visit) leadOn(shown *ErrorPage, status int) {
 	if v.organization != nil {
-		shown.Back = Way{"Go to the overview", v.home}
+		shown.Back = NavLink{"Go to the overview", v.home}
 	}
 	if status == http.StatusNotFound && v.request.Method == http.MethodGet {
 		shown.Heading = "Page not found"
@@ -45,7 +45,7 @@ func (v *visit) leadOn(shown *ErrorPage, status int) {
 			continue
 		}
 		if shown.Offer.sees(kind.list) {
-			shown.Back = Way{kind.back, v.home + kind.list}
+			shown.Back = NavLink{kind.back, v.home + kind.list}
 		}
 		if shown.Heading != "Page not found" || shown.Detail != fault.Of(access.ErrNotFound)[0].Detail {
 			return

@@ -169,12 +169,12 @@ type Around struct {
 	Name, Home string // "": they are in none
 	Offer      Offer
 	In         string // the query of links to pages that belong to no organization
-	Others     []Way
+	Others     []NavLink
 	More       bool // there are too many others to list here
 }
 
-// Way leads to another page.
-type Way struct{ Name, Path string }
+// NavLink leads to another page.
+type NavLink struct{ Name, Path string }
 
 // maxOthers is how many organizations are listed on each page.
 const maxOthers = 20
@@ -198,7 +198,7 @@ func (v *visit) navigation() Around {
 			a.More = true
 			break
 		}
-		a.Others = append(a.Others, Way{there.Organization.Name, v.samePage(there)})
+		a.Others = append(a.Others, NavLink{there.Organization.Name, v.samePage(there)})
 	}
 	return a
 }

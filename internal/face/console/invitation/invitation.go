@@ -23,8 +23,8 @@ import (
 type Pages struct {
 	markup.Host
 	Invites invite.Service
-	// Ways are the ways in which people sign in.
-	Ways     invite.Ways
+	// SignIn has the ways in which people sign in.
+	SignIn   invite.SignInMethods
 	Provider string // the name of the identity provider; "": none
 	// Keep gives the browser its new session.
 	Keep func(w http.ResponseWriter, session string)
@@ -156,7 +156,7 @@ func (p *Pages) accept(r *http.Request, token string, names invite.Names, draft 
 	if as != nil {
 		made.Accepted, err = p.acceptAs(r.Context(), *as, o, token, names, draft)
 	} else {
-		made.Accepted, err = p.Invites.AcceptInBrowser(r.Context(), token, names, draft, p.Ways)
+		made.Accepted, err = p.Invites.AcceptInBrowser(r.Context(), token, names, draft, p.SignIn)
 	}
 	if err != nil {
 		form := p.invitation(r, o, as)
@@ -224,7 +224,7 @@ func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {
 	case fault.NotFound:
-		return markup.Fill("unknown.html", Unknown{ByKeyAlone: !p.Ways.Mail && !p.Ways.Provider})
+		return markup.Fill("unknown.html", Unknown{ByKeyAlone: !p.SignIn.Mail && !p.SignIn.Provider})
 	case fault.Expired:
 		return markup.Fill("expired.html", Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt})
 	case fault.Denied:
@@ -244,7 +244,7 @@ func (p *Pages) invitation(r *http.Request, o invite.Opened, as *Visitor) Invita
 	page := Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
 		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: dedup.Name(),
-		SignedIn: as != nil, SignsIn: o.SignsIn(p.Ways),
+		SignedIn: as != nil, SignsIn: o.SignsIn(p.SignIn),
 	}
 	if v, _ := p.SignedIn(r); v.Guest == "" && v.Email != o.TargetEmail {
 		page.Other = v.Email
@@ -256,7 +256,7 @@ func (p *Pages) welcome(made joined) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
-		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "", KnownUser: made.knownUser, ByMail: p.Ways.Mail, Provider: p.Provider,
+		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "", KnownUser: made.knownUser, ByMail: p.SignIn.Mail, Provider: p.Provider,
 	}
 }
 
