@@ -17,19 +17,19 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// appTag names a state of an app. The app alone and the app with its source share it. The source has a url and the user
+// appETag names a state of an app. The app alone and the app with its source share it. The source has a url and the user
 // who disabled the app, so both are part of the tag.
-func (a *API) appTag(p plugin.Plugin) wire.Tag {
+func (a *API) appETag(p plugin.Plugin) wire.ETag {
 	text := strconv.AppendInt(make([]byte, 0, 300), p.ID, 10)
 	text = strconv.AppendInt(append(text, ' '), p.Revision, 10)
 	text = append(append(text, ' '), a.BaseURL...)
 	text = append(append(text, ' '), p.OrganizationName...)
-	return wire.TagOf(append(append(text, '\n'), p.DisabledBy...))
+	return wire.ETagOf(append(append(text, '\n'), p.DisabledBy...))
 }
 
-// organizationTag is the same for all members, though each sees their own level.
-func organizationTag(o org.Organization) wire.Tag {
-	return wire.TagOf(appendOrganization(nil, org.Mine{Organization: o}))
+// organizationETag is the same for all members, though each sees their own level.
+func organizationETag(o org.Organization) wire.ETag {
+	return wire.ETagOf(appendOrganization(nil, org.Mine{Organization: o}))
 }
 
 // appendObject appends an object as its GET answers it to the caller. It returns nil for an unknown type.
@@ -67,25 +67,25 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	return nil
 }
 
-// tagOf returns the tag of an object's GET: by default a digest of its text.
-func (a *API) tagOf(object any) wire.Tag {
+// etagOf returns the ETag of an object's GET: by default a digest of its text.
+func (a *API) etagOf(object any) wire.ETag {
 	switch o := object.(type) {
 	case plugin.Plugin:
-		return a.appTag(o)
+		return a.appETag(o)
 	case plugin.Sources:
-		return a.appTag(o.Plugin)
+		return a.appETag(o.Plugin)
 	case org.Organization:
-		return organizationTag(o)
+		return organizationETag(o)
 	case org.Mine:
-		return organizationTag(o.Organization)
+		return organizationETag(o.Organization)
 	case access.Session:
-		return sessionTag(o)
+		return sessionETag(o)
 	}
 	text := a.appendObject(nil, object, access.Caller{})
 	if text == nil && object != nil { // a nil object: the route has no ETag, see objectOf
 		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all its states would share one tag
 	}
-	return wire.TagOf(text)
+	return wire.ETagOf(text)
 }
 
 // objectOf finds the object that a request is going to change, if the caller may change it. It returns nil for an
@@ -132,7 +132,7 @@ func (a *API) expect(r *http.Request, route Route, c access.Caller) (*http.Reque
 		return nil, err
 	}
 	check := func(object any) error {
-		if !a.tagOf(object).In(condition, false) {
+		if !a.etagOf(object).In(condition, false) {
 			return errPrecondition
 		}
 		return nil

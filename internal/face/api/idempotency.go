@@ -88,7 +88,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 }
 
 func writeKept(w http.ResponseWriter, status int, etag, body string) error {
-	return wire.WriteTagged(w, status, wire.ParseTag(etag), func(b []byte) []byte { return append(b, body...) })
+	return wire.WriteWithETag(w, status, wire.ParseETag(etag), func(b []byte) []byte { return append(b, body...) })
 }
 
 // answerer returns a function that makes the answer for an object which the request creates or changes.
@@ -105,7 +105,7 @@ func (a *API) answerer(route Route, c access.Caller) func(any) access.Answer {
 		if text == nil {
 			return access.Answer{Status: status}
 		}
-		answer := access.Answer{Status: status, ETag: a.tagOf(object).String()}
+		answer := access.Answer{Status: status, ETag: a.etagOf(object).String()}
 		if answer.Item = itemOf(object); len(text) <= maxKeptAnswer || answer.Item == "" {
 			answer.Body, answer.Item = string(text), ""
 		}

@@ -71,7 +71,7 @@ func (a *API) getOrganization(w http.ResponseWriter, r *http.Request, c access.C
 }
 
 func writeOrganization(w http.ResponseWriter, o org.Mine) error {
-	return wire.WriteTagged(w, http.StatusOK, organizationTag(o.Organization), func(b []byte) []byte { return appendOrganization(b, o) })
+	return wire.WriteWithETag(w, http.StatusOK, organizationETag(o.Organization), func(b []byte) []byte { return appendOrganization(b, o) })
 }
 
 func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c access.Caller) error {

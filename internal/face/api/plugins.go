@@ -67,7 +67,7 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
-	return wire.WriteTagged(w, status, a.appTag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
+	return wire.WriteWithETag(w, status, a.appETag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
 }
 
 func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {

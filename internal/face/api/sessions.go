@@ -22,8 +22,10 @@ func sessionFields(c access.Caller) func([]byte, access.Session) []byte {
 	}
 }
 
-// sessionTag is the same whether or not the session is the caller's current one.
-func sessionTag(s access.Session) wire.Tag { return wire.TagOf(sessionFields(access.Caller{})(nil, s)) }
+// sessionETag is the same whether or not the session is the caller's current one.
+func sessionETag(s access.Session) wire.ETag {
+	return wire.ETagOf(sessionFields(access.Caller{})(nil, s))
+}
 
 func (a *API) listSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	return list(a, a.Keys.OwnSessions, sessionFields(c))(w, r, c)
@@ -34,7 +36,7 @@ func (a *API) getSession(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	return wire.WriteTagged(w, http.StatusOK, sessionTag(s), func(b []byte) []byte { return sessionFields(c)(b, s) })
+	return wire.WriteWithETag(w, http.StatusOK, sessionETag(s), func(b []byte) []byte { return sessionFields(c)(b, s) })
 }
 
 func (a *API) deleteSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -55,7 +55,7 @@ func readEdits(o wire.Object) []plugin.Edit {
 }
 
 func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {
-	return wire.WriteTagged(w, http.StatusOK, a.appTag(s.Plugin), func(b []byte) []byte { return a.appendSource(b, s) })
+	return wire.WriteWithETag(w, http.StatusOK, a.appETag(s.Plugin), func(b []byte) []byte { return a.appendSource(b, s) })
 }
 
 func (a *API) appendSource(b []byte, s plugin.Sources) []byte {

@@ -11,5 +11,5 @@ func TestForgottenObject(t *testing.T) {
 			t.Error("it has an ETag")
 		}
 	}()
-	(&API{}).tagOf(forgotten{})
+	(&API{}).etagOf(forgotten{})
 }

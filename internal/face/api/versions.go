@@ -107,7 +107,7 @@ func (a *API) getVersion(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	return wire.WriteTagged(w, http.StatusOK, a.tagOf(v), func(b []byte) []byte { // its config_schema never changes
+	return wire.WriteWithETag(w, http.StatusOK, a.etagOf(v), func(b []byte) []byte { // its config_schema never changes
 		b = appendVersion(b, v)
 		return append(wire.AppendJSON(b[:len(b)-1], "config_schema", v.Schema), '}')
 	})

@@ -95,7 +95,7 @@ func WriteError(w http.ResponseWriter, err error) error {
 	h := holderOf(w)
 	h.Request.Add(len(buf.b))
 	h.Code = Code(err)
-	return buf.send(w, SetHeaders(w, err), Tag{})
+	return buf.send(w, SetHeaders(w, err), ETag{})
 }
 
 // AppendError appends the body of the answer for the faults inside err.

@@ -8,7 +8,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// Kept is a text that clients may cache and revalidate by its tag.
+// Kept is a text that clients may cache and revalidate by its ETag.
 type Kept struct {
 	compress.Text
 	Tag          string // different for each text

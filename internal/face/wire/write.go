@@ -11,16 +11,16 @@ import (
 // Write sends the JSON that body appends, and a line feed; the ETag is a digest of the JSON. If the server already
 // holds too much memory, Write sends nothing and returns a fault of kind Busy.
 func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error {
-	return WriteTagged(w, status, Tag{}, body)
+	return WriteWithETag(w, status, ETag{}, body)
 }
 
-// WriteTagged is Write with an ETag other than the digest.
-func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte) []byte) error {
+// WriteWithETag is Write with an ETag other than the digest.
+func WriteWithETag(w http.ResponseWriter, status int, tag ETag, body func(b []byte) []byte) error {
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = body(buf.b[:0])
-	if tag == (Tag{}) && status <= http.StatusAccepted {
-		tag = TagOf(buf.b)
+	if tag == (ETag{}) && status <= http.StatusAccepted {
+		tag = ETagOf(buf.b)
 	}
 	buf.b = append(buf.b, '\n')
 	if err := Hold(w, len(buf.b)); err != nil {
@@ -29,11 +29,11 @@ func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte)
 	return buf.send(w, status, tag)
 }
 
-// send answers with the content of the buffer. It sends no ETag if the tag is zero or Cache-Control is set already.
-func (buf *buffer) send(w http.ResponseWriter, status int, tag Tag) error {
+// send answers with the content of the buffer. It sends no ETag if tag is zero or Cache-Control is set already.
+func (buf *buffer) send(w http.ResponseWriter, status int, tag ETag) error {
 	h := w.Header()
 	coding := codingFor(w, len(buf.b))
-	tagged := tag != (Tag{}) && h["Cache-Control"] == nil
+	tagged := tag != (ETag{}) && h["Cache-Control"] == nil
 	if tagged && holderOf(w).has(tag) {
 		h["Etag"] = []string{string(tag.append(nil, coding))}
 		h["Cache-Control"] = privateNoCache
