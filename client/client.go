@@ -47,11 +47,11 @@ const (
 // Client calls one server with one key. It may be used from several goroutines
 // at once.
 type Client struct {
-	base      string // without a trailing slash
-	key       string
-	http      *http.Client
-	userAgent string
-	asks      []Ask
+	base        string // without a trailing slash
+	key         string
+	http        *http.Client
+	userAgent   string
+	callOptions []CallOption
 }
 
 // Option changes how a Client calls.
@@ -114,7 +114,7 @@ func (c *Client) at(path string) endpoint { return endpoint{c, path} }
 // unkeyed is at for changes that need no key. It drops the Idempotency-Key, which the server ignores there but for
 // which net/http would resend the request.
 func (c *Client) unkeyed(path string) endpoint {
-	return c.With(Ask{request: func(r *http.Request) { r.Header.Del("Idempotency-Key") }}).at(path)
+	return c.With(CallOption{request: func(r *http.Request) { r.Header.Del("Idempotency-Key") }}).at(path)
 }
 
 // call sends body to a path below the endpoint's and decodes the answer into answer. Both may be nil.
@@ -141,7 +141,7 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, newError(response, text)
 	}
-	for _, a := range e.client.asks {
+	for _, a := range e.client.callOptions {
 		if a.answer != nil {
 			a.answer(response.Header)
 		}
@@ -239,7 +239,7 @@ func (e endpoint) request(ctx context.Context, method, path string, query url.Va
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	for _, a := range e.client.asks {
+	for _, a := range e.client.callOptions {
 		if a.request != nil {
 			a.request(request)
 		}

@@ -105,7 +105,7 @@ func (e *environment) client(ctx context.Context) (*client.Client, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	asked := asks(e.flags)
+	asked := callOptions(e.flags)
 	e.organization = e.organization.With(asked...)
 	return c.With(asked...), nil
 }

@@ -78,8 +78,8 @@ func given(list *[]string) []string {
 	return append([]string{}, *list...)
 }
 
-// asks returns the options of a change that flags ask for.
-func asks(flags map[string]string) (all []client.Ask) {
+// callOptions returns the options of a change that flags ask for.
+func callOptions(flags map[string]string) (all []client.CallOption) {
 	if etag := flags["if-match"]; etag != "" {
 		all = append(all, client.IfMatch(etag))
 	}

@@ -27,14 +27,14 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// asked says which events a request asks for.
-type asked struct {
+// eventQuery says which events a request asks for.
+type eventQuery struct {
 	after int64
 	limit int
 	wait  time.Duration
 }
 
-func readAsked(r *http.Request) (q asked, err error) {
+func readEventQuery(r *http.Request) (q eventQuery, err error) {
 	var faults fault.List
 	window, err := wire.ReadWindow(r)
 	faults.Add(err)
@@ -60,7 +60,7 @@ func readAsked(r *http.Request) (q asked, err error) {
 
 // listEvents answers with the events after a sequence: the present ones, the first new ones, or a stream of all.
 func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	q, err := readAsked(r)
+	q, err := readEventQuery(r)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	}
 	events, next, _, err := a.Events.After(r.Context(), c, q.after, q.limit, page.MaxBytes)
 	if err == nil && len(events) == 0 && q.wait > 0 {
-		events, next, err = a.awaitEvents(w, r, c, asked{next, q.limit, q.wait})
+		events, next, err = a.awaitEvents(w, r, c, eventQuery{next, q.limit, q.wait})
 	}
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 }
 
 // awaitEvents returns the first new events, or none when the time is over.
-func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q asked) (events []event.Event, next int64, err error) {
+func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q eventQuery) (events []event.Event, next int64, err error) {
 	to := http.NewResponseController(w)
 	if err := to.SetWriteDeadline(time.Now().Add(q.wait + partTime)); err != nil { //nolint:forbidigo // of the connection, which has the clock of the machine
 		return nil, q.after, err
@@ -110,7 +110,7 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 
 // eachEvents passes events to take as they come, the present ones at once. It returns when take wants no more, the time
 // is over, the client disconnects, or the caller may no longer see them.
-func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
+func (a *API) eachEvents(r *http.Request, c access.Caller, q eventQuery, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
 	r = r.WithContext(event.Polling(r.Context()))
 	mayStill := a.recheck(r, c, func(again access.Caller) error {
 		if err := again.Scope.Require(access.All); err != nil {
@@ -158,7 +158,7 @@ func (a *API) pause(r *http.Request, over <-chan time.Time, more bool) bool {
 
 // streamEvents sends events as they come, in the format of browsers' EventSource. If the caller loses permission, the
 // last event is an error's body.
-func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q asked) error {
+func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q eventQuery) error {
 	if err := wire.Hold(w, streamBytes); err != nil {
 		return err
 	}

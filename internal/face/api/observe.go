@@ -42,7 +42,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 			case rec.Status == http.StatusTooManyRequests:
 				refused.count(ctx, a.Log)
 			case rec.Status >= http.StatusBadRequest:
-				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.asker),
+				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.loggedCaller),
 					slog.Int("status", rec.Status), slog.String("code", rec.Holder.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
 			}
 		}()
@@ -59,7 +59,7 @@ type Outcome struct {
 }
 
 // about returns the log attributes of a request: what was requested, and by whom.
-func (a *API) about(r *http.Request, id string, by asker) []slog.Attr {
+func (a *API) about(r *http.Request, id string, by loggedCaller) []slog.Attr {
 	about := []slog.Attr{
 		slog.String("request_id", id), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
 		slog.String("client", a.ClientAddress(r)),
@@ -151,15 +151,15 @@ func fitID(id string) bool {
 	return true
 }
 
-// asker is the caller of a request: the prefix of the key, if it has one, and the organization.
-type asker struct{ key, organization string }
+// loggedCaller is the caller of a request, as logs show it: the prefix of the key, if it has one, and the organization.
+type loggedCaller struct{ key, organization string }
 
 // recorder records the outcome and the caller of a request.
 type recorder struct {
 	http.ResponseWriter
 	wire.Holder
 	Outcome
-	asker
+	loggedCaller
 	client client
 
 	begun bool // the status has been sent

@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ETag names one state of an object or a list: its ETag.
+// ETag names one state of an object or a list.
 type ETag [16]byte
 
 // ETagOf returns the ETag of a text: its XXH64 and its length. A cryptographic digest would take a fifth of the time of
@@ -40,7 +40,7 @@ func (t ETag) In(condition []string, weak bool) bool {
 	return names(condition, plain, compressed)
 }
 
-// names reports whether a condition names any of some ETags, or is *. Foreign tags may contain commas, but no part of one
+// names reports whether a condition names any of etags, or is *. Foreign ETags may contain commas, but no part of one
 // equals one of ours.
 func names(condition []string, etags ...string) bool {
 	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
