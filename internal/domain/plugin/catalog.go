@@ -10,42 +10,42 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// Offer is an app of the catalog.
-type Offer struct {
+// CatalogApp is an app of the catalog.
+type CatalogApp struct {
 	Plugin
 
 	Installed bool // by the caller's organization
 	Verified  bool // by the maintainer of the catalog
 }
 
-// Catalogued returns a page of the catalog, in its order.
-func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) (page.Found[Offer], error) {
+// ListCatalog returns a page of the catalog, in its order.
+func (s Service) ListCatalog(ctx context.Context, c access.Caller, p page.Page) (page.Found[CatalogApp], error) {
 	if err := MayRead(c); err != nil {
-		return page.Found[Offer]{}, err
+		return page.Found[CatalogApp]{}, err
 	}
 	entries, err := s.Catalog.Entries(ctx)
 	if err != nil || len(entries) <= p.Offset {
-		return page.Found[Offer]{Count: len(entries)}, err
+		return page.Found[CatalogApp]{Count: len(entries)}, err
 	}
 	keys, err := listURLKeys(ctx, s.DB, c.Organization.ID)
 	if err != nil {
-		return page.Found[Offer]{}, err
+		return page.Found[CatalogApp]{}, err
 	}
 	installed := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		installed[key] = true
 	}
 	shown := entries[p.Offset:min(p.Offset+p.Limit, len(entries))]
-	offers := make([]Offer, len(shown))
+	apps := make([]CatalogApp, len(shown))
 	for i, e := range shown {
-		offers[i] = offer(c, e)
-		offers[i].Installed = installed[e.Key()]
+		apps[i] = catalogApp(c, e)
+		apps[i].Installed = installed[e.Key()]
 	}
-	return page.Counted(offers, p, len(entries)), nil
+	return page.Counted(apps, p, len(entries)), nil
 }
 
-func offer(c access.Caller, e upstream.Entry) Offer {
-	return Offer{
+func catalogApp(c access.Caller, e upstream.Entry) CatalogApp {
+	return CatalogApp{
 		Plugin: Plugin{
 			Type: Repository, Name: e.Name, Description: e.Description, URL: e.URL,
 			OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
@@ -54,8 +54,8 @@ func offer(c access.Caller, e upstream.Entry) Offer {
 	}
 }
 
-// Offered is what installing an app of the catalog would make.
-type Offered struct {
+// InstallReview is what installing an app of the catalog would make.
+type InstallReview struct {
 	Plugin
 	Tags   []string // the newest ones
 	Readme string   // the raw text; "": it has none
@@ -66,25 +66,25 @@ type Offered struct {
 // maxTags is how many versions of an app are shown before it is installed.
 const maxTags = 20
 
-// Look fetches and compiles the app of the catalog with a url, and returns what installing it would make, without
+// ReviewInstall fetches and compiles the app of the catalog with a url, and returns what installing it would make, without
 // installing it.
-func (s Service) Look(ctx context.Context, c access.Caller, url string) (Offered, error) {
+func (s Service) ReviewInstall(ctx context.Context, c access.Caller, url string) (InstallReview, error) {
 	if err := MayManage(c); err != nil {
-		return Offered{}, err
+		return InstallReview{}, err
 	}
-	o := Offered{Plugin: Plugin{Type: Repository, OrganizationID: c.Organization.ID}}
+	o := InstallReview{Plugin: Plugin{Type: Repository, OrganizationID: c.Organization.ID}}
 	remote, err := s.remote(ctx, &o.Plugin, url)
 	if err != nil {
-		return Offered{}, err
+		return InstallReview{}, err
 	}
 	leave, err := s.Installs.Enter(ctx, c.Organization.ID)
 	if err != nil {
-		return Offered{}, err
+		return InstallReview{}, err
 	}
 	defer leave()
 	repo, f, err := s.fetchInto(ctx, &o.Plugin, remote)
 	if err != nil {
-		return Offered{}, err
+		return InstallReview{}, err
 	}
 	o.Tags, o.Files, o.Bundle = repo.Tags(maxTags), f.files, f.compiled()
 	if at := slices.IndexFunc(f.files, func(file File) bool { return strings.EqualFold(file.Name, "readme.md") }); at >= 0 {

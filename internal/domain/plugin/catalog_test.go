@@ -32,7 +32,7 @@ func (r rig) offering(list string) rig {
 func TestCatalogShowsNoCredentials(t *testing.T) {
 	each(t, func(r rig) {
 		r = r.offering(`[{"name": "a", "url": "https://joe:secret@example.org/a?token=b"}, {"name": "b", "url": "joe:secret@example.org:b"}]`)
-		found, err := r.Catalogued(r.Context(), r.caller, page.First)
+		found, err := r.ListCatalog(r.Context(), r.caller, page.First)
 		if offers := found.Items; err != nil || len(offers) != 1 || offers[0].URL != "https://example.org/a" {
 			r.Errorf("%+v, %v", offers, err)
 		}
@@ -48,7 +48,7 @@ func TestCatalogInstalled(t *testing.T) {
 		another := r.caller
 		another.Organization.ID = "another"
 		for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
-			found, err := r.Catalogued(r.Context(), c, page.First)
+			found, err := r.ListCatalog(r.Context(), c, page.First)
 			if err != nil || len(found.Items) != 1 || found.Items[0].Installed != want {
 				r.Errorf("to %s: %+v, %v", c.Organization.ID, found.Items, err)
 			}

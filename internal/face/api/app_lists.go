@@ -42,7 +42,7 @@ func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item
 
 func itself(p plugin.Plugin) plugin.Plugin { return p }
 
-func offered(o plugin.Offer) plugin.Plugin { return o.Plugin }
+func pluginOf(o plugin.CatalogApp) plugin.Plugin { return o.Plugin }
 
 func appendExporting(b []byte, p plugin.Plugin) []byte {
 	b = appendPluginFields(append(b, '{'), p)
@@ -61,7 +61,7 @@ func appendUnused(b []byte, p plugin.Plugin) []byte {
 	return append(wire.AppendTime(b, "last_used_at", p.LastUsedAt), '}')
 }
 
-func appendOffer(b []byte, o plugin.Offer) []byte {
+func appendCatalogApp(b []byte, o plugin.CatalogApp) []byte {
 	b = appendPluginFields(append(b, '{'), o.Plugin)
 	b = wire.AppendBool(b, "installed", o.Installed)
 	return append(wire.AppendBool(b, "verified", o.Verified), '}')

@@ -121,7 +121,7 @@ func (a *API) appRoutes() []Route {
 		{"POST", versions + "/{version}/restore", writeApps, changeApps, fieldless(a.restoreVersion)},
 		{"GET", apps + "/activity", readApps, seeApps, a.listActivity},
 		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, listUnderApp(a, a.Plugins.Exporting, itself, appendExporting)},
-		{"GET", apps + "/repository", readApps, seeApps, listUnderApp(a, a.Plugins.Catalogued, offered, appendOffer)},
+		{"GET", apps + "/repository", readApps, seeApps, listUnderApp(a, a.Plugins.ListCatalog, pluginOf, appendCatalogApp)},
 		{"GET", apps + "/unused", readApps, seeApps, listUnderApp(a, a.Plugins.Unused, itself, appendUnused)},
 	}
 }

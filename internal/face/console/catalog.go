@@ -15,15 +15,15 @@ import (
 type Entry struct {
 	Frame
 	client.CatalogApp
-	Would  plugin.Offered // what an install would make
-	Fault  string         // why that is unknown; "": it is known
-	Here   int64          // the app made from it; 0: none, or unknown
-	Fields []setting      // that can be set
+	Review plugin.InstallReview // what an install would make
+	Fault  string               // why that is unknown; "": it is known
+	Here   int64                // the app made from it; 0: none, or unknown
+	Fields []setting            // that can be set
 }
 
 // Bytes returns the size of all its files.
 func (p Entry) Bytes() (n int) {
-	for _, file := range p.Would.Files {
+	for _, file := range p.Review.Files {
 		n += file.Size
 	}
 	return n
@@ -36,11 +36,11 @@ func (p Entry) Needs() []setting {
 
 // Broken returns the files that do not compile.
 func (p Entry) Broken() []plugin.File {
-	return slices.DeleteFunc(slices.Clone(p.Would.Files), func(f plugin.File) bool { return f.Error == "" })
+	return slices.DeleteFunc(slices.Clone(p.Review.Files), func(f plugin.File) bool { return f.Error == "" })
 }
 
 // Cut reports whether only a part of its readme is shown.
-func (p Entry) Cut() bool { return markdown.Cut(p.Would.Readme) }
+func (p Entry) Cut() bool { return markdown.Cut(p.Review.Readme) }
 
 // showEntry has an app of the catalog fetched and compiled, to show what it is.
 func showEntry(v *visit) (markup.Page, error) {
@@ -57,13 +57,13 @@ func showEntry(v *visit) (markup.Page, error) {
 	if !shown.Offer.ChangeApps {
 		return markup.Fill("entry.html", shown), nil
 	}
-	shown.Would, err = v.console.Look(v.ctx(), v.caller, shown.URL)
+	shown.Review, err = v.console.ReviewInstall(v.ctx(), v.caller, shown.URL)
 	if fault.IsOurs(err) {
 		return markup.Page{}, err
 	} else if err != nil {
 		shown.Fault = fault.Of(err)[0].Detail
 	}
-	for _, field := range plugin.SchemaFields(shown.Would.ConfigSchema) {
+	for _, field := range plugin.SchemaFields(shown.Review.ConfigSchema) {
 		if field.Key != "" {
 			shown.Fields = append(shown.Fields, setting{SchemaField: field})
 		}

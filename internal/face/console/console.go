@@ -40,8 +40,8 @@ type Console struct {
 	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)
 	// TryKey returns the key of the try page of the site with a token.
 	TryKey func(siteToken string) string
-	// Look finds out what installing an app of the catalog would make.
-	Look func(ctx context.Context, c access.Caller, url string) (plugin.Offered, error)
+	// ReviewInstall finds out what installing an app of the catalog would make.
+	ReviewInstall func(ctx context.Context, c access.Caller, url string) (plugin.InstallReview, error)
 	// Compare lists the differences between two sets of files.
 	Compare func(ctx context.Context, c access.Caller, before, after map[string]string) ([]plugin.FileDiff, error)
 
