@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
@@ -57,20 +56,12 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 			return err
 		}
 		if before.Is() == to.Is() {
-			return access.KeepAnswer(ctx, tx, p)
+			return s.save(ctx, tx, c, p, &p, verb)
 		}
-		p.UpdatedAt = s.DB.Now()
-		p.Revision += cache.VersionStep()
 		if p.DisabledBy, err = updateDisabled(ctx, tx, p, to); err != nil {
 			return err
 		}
-		if err := s.follow(ctx, tx, c, id); err != nil {
-			return err
-		}
-		if err := access.KeepAnswer(ctx, tx, p); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, c, p, verb, []activity.Change{activity.Reason("reason", before.Reason, to.Reason)})
+		return s.save(ctx, tx, c, p, &p, verb, activity.Reason("reason", before.Reason, to.Reason))
 	})
 	return p, err
 }

@@ -38,13 +38,13 @@ const disabledBy = `CASE WHEN disabled_at IS NULL THEN '' ELSE COALESCE((
 	SELECT w.email || ' ' || CASE WHEN w.is_email_verified THEN 'verified' ELSE '' END || ' ' || w.first_name || ` + "'\n'" + ` || w.last_name
 	FROM users w WHERE w.id = disabled_by), '') END`
 
-// updateDisabled stores whether a plugin is disabled, as its next revision, and returns its DisabledBy.
+// updateDisabled stores whether a plugin is disabled, and returns its DisabledBy.
 func updateDisabled(ctx context.Context, tx *db.Tx, p Plugin, to Off) (string, error) {
 	return db.One(ctx, tx, db.Value[string], `
-		UPDATE plugins SET revision = $6, updated_at = $7, disabled_at = $3, disabled_by = $4, disabled_reason = $5
+		UPDATE plugins SET disabled_at = $3, disabled_by = $4, disabled_reason = $5
 		WHERE organization_id = $1 AND id = $2
 		RETURNING `+disabledBy,
-		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason, p.Revision, p.UpdatedAt)
+		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason)
 }
 
 func findVersionAndUsers(ctx context.Context, q db.Querier, pluginID, n int64, lock string) (Version, error) {
