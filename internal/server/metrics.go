@@ -16,9 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
-	"foyer/internal/domain/signin"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
@@ -33,9 +31,6 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 	mails    *prometheus.CounterVec
 }
-
-// mailJobs are the kinds of jobs that send a mail.
-var mailJobs = []string{invite.MailJob, signin.MailJob, addresschange.MailJob}
 
 func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, children *sandbox.Pool) *metrics {
 	m := &metrics{

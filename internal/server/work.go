@@ -29,6 +29,9 @@ const (
 	failuresEvery = time.Minute
 )
 
+// mailJobs are the kinds of jobs that send a mail. Metrics count them, and Restore holds them.
+var mailJobs = []string{invite.MailJob, signin.MailJob, addresschange.MailJob}
+
 // work runs jobs until ctx is done.
 func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *sync.WaitGroup) error {
 	kinds := map[string]job.Kind{
@@ -41,9 +44,14 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 			return fmt.Errorf("%s: %w", s.Config.Blamed("SMTP"), err)
 		}
 		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
-		kinds[invite.MailJob] = post.Kind()
-		kinds[signin.MailJob] = signin.Post{Service: d.SignIn, SMTP: post.SMTP, From: post.From}.Kind()
-		kinds[addresschange.MailJob] = addresschange.Post{Service: d.Addresses, SMTP: post.SMTP, From: post.From}.Kind()
+		mails := map[string]job.Kind{
+			invite.MailJob:        post.Kind(),
+			signin.MailJob:        signin.Post{Service: d.SignIn, SMTP: post.SMTP, From: post.From}.Kind(),
+			addresschange.MailJob: addresschange.Post{Service: d.Addresses, SMTP: post.SMTP, From: post.From}.Kind(),
+		}
+		for _, name := range mailJobs { // so that none is done that Restore does not hold
+			kinds[name] = mails[name]
+		}
 	}
 	kinds[expireJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery}
 	if every := s.Config.UpdateCheck; every > 0 {
