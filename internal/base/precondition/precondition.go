@@ -6,19 +6,31 @@ import "context"
 
 type key struct{}
 
+type expectation struct {
+	check   func(object any) error
+	checked bool
+}
+
 // With returns a context in which Check calls check with each object before it is changed.
 func With(ctx context.Context, check func(object any) error) context.Context {
-	return context.WithValue(ctx, key{}, check)
+	return context.WithValue(ctx, key{}, &expectation{check: check})
 }
 
 // Given reports whether the context has a check.
 func Given(ctx context.Context) bool { return ctx.Value(key{}) != nil }
 
+// Forgotten reports whether the context has a check that was never made.
+func Forgotten(ctx context.Context) bool {
+	e, ok := ctx.Value(key{}).(*expectation)
+	return ok && !e.checked
+}
+
 // Check fails if a locked object is not what the request expects.
 func Check[T any](ctx context.Context, object T) error {
-	check, ok := ctx.Value(key{}).(func(any) error)
+	e, ok := ctx.Value(key{}).(*expectation)
 	if !ok {
 		return nil
 	}
-	return check(object)
+	e.checked = true
+	return e.check(object)
 }

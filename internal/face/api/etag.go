@@ -137,8 +137,8 @@ func (a *API) expect(r *http.Request, route Route, c access.Caller) (*http.Reque
 		}
 		return nil
 	}
-	if err := check(object); err != nil {
-		return nil, err
+	if err := check(object); err != nil || object == nil {
+		return r, err
 	}
 	return r.WithContext(precondition.With(r.Context(), check)), nil
 }

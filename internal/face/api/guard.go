@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/precondition"
 	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/wire"
@@ -71,7 +72,11 @@ func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, call
 	if err != nil {
 		return err
 	}
-	return route.do(w, r, caller)
+	err = route.do(w, r, caller)
+	if err == nil && precondition.Forgotten(r.Context()) {
+		panic("the code that makes this change does not call precondition.Check")
+	}
+	return err
 }
 
 // admit returns the caller of a request. It checks in the order of docs/api.md: key, rate, scope, organization, access.

@@ -38,7 +38,7 @@ func (a *API) withIdempotencyKey(w http.ResponseWriter, r *http.Request, route R
 	to := wire.NewAnswer(r)
 	to.Gzip = false
 	stop := claim.Renew(r.Context())
-	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c)
+	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c) //nolint:contextcheck // r has it
 	stop()
 	copyHeader(w.Header(), to.Header())
 	ctx := context.WithoutCancel(r.Context()) // the client may have disconnected

@@ -68,7 +68,7 @@ func TestIdempotency(t *testing.T) {
 		r.wantEachRoute(changes)
 		for i, c := range changes {
 			key := fmt.Sprintf(`"key %d"`, i)
-			first := r.once(key, c[0], c[1], c[2])
+			first := r.once(key, c[0], c[1], c[2], "If-Match", "*")
 			if first.status > 299 || first.header.Get("Idempotent-Replayed") != "" {
 				r.t.Fatalf("%s %s: %d %s", c[0], c[1], first.status, first.body)
 			}
