@@ -34,7 +34,7 @@ func TestDryRun(t *testing.T) {
 		site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
 		invite := invites + r.invite("kept@x.example")
 		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID
-		for _, c := range [][3]string{
+		changes := [][3]string{
 			{"POST", apps, `{"name":"y","source":{"site.ts":"export {}"}}`},
 			{"PATCH", app, `{"description":"new"}`},
 			{"PATCH", app + "/update_source", `{"site.ts":"export const a = 1"}`},
@@ -57,7 +57,9 @@ func TestDryRun(t *testing.T) {
 			{"DELETE", invite, ``},
 			{"PATCH", member, `{"level":8}`},
 			{"DELETE", member, ``},
-		} {
+		}
+		r.wantEachRoute(changes, `^(POST|PATCH|DELETE) /(pipeline_frontend_apps|sites|invites|members)`, `/(link|preview)$`)
+		for _, c := range changes {
 			before := r.rows()
 			dry := r.send(r.key, c[0], c[1]+"?dry_run=true", c[2])
 			if after := r.rows(); after != before {
