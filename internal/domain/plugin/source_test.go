@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/infra/db"
 )
 
 // An app is read as it is at one moment: with everything that belongs to it, or not at all.
@@ -85,6 +87,28 @@ func TestPictures(t *testing.T) {
 		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits)
 		if all := fault.Of(err); len(all) != 2 || all[0].Kind != fault.Invalid || all[0].Field != "source" || all[1].Field != "b.md" {
 			r.Errorf("got %v", err)
+		}
+	})
+}
+
+// A save of an app that was disabled since its source was read answers that it is.
+func TestSaveWhileDisabled(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		read, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of("broken")); err != nil {
+			r.Fatal(err)
+		}
+		var saved Sources
+		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+			saved, err = r.saveSource(ctx, tx, r.caller, read, Draft{}, nil)
+			return err
+		})
+		if err != nil || saved.Disabled.Reason != "broken" {
+			r.Errorf("answered %+v, %v", saved.Disabled, err)
 		}
 	})
 }
