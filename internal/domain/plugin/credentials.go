@@ -41,6 +41,8 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 			return fault.Field(fault.Invalid, "url", "This app was not installed from a url.")
 		case o.URLKey != remote.Key():
 			return fault.Field(fault.Invalid, "url", "Must be the url that the app was installed from, %s, with its credentials.", p.URL)
+		case s.comesFrom(p, o, url):
+			return s.save(ctx, tx, c, p, &p, activity.Updated)
 		}
 		o.Credentials = credentials
 		if err := updateOrigin(ctx, tx, o); err != nil {

@@ -38,6 +38,9 @@ func TestSetCredentials(t *testing.T) {
 		if err != nil || given.URL != repo.URL || given.Revision <= p.Revision {
 			r.Fatalf("got %+v, %v", given, err)
 		}
+		if again, err := r.SetCredentials(r.Context(), r.caller, p.ID, with("n3w")); err != nil || again.Revision != given.Revision {
+			r.Errorf("the same again: %+v, %v", again, err)
+		}
 		entries, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 1})
 		if err != nil || entries.Count != 2 || entries.Items[0].Changes != `[{"action":"changed","field":"credentials","before":null,"after":"replaced"}]` {
 			r.Errorf("%+v, %v", entries, err)
