@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -233,6 +234,27 @@ func TestConsoleRefusedMail(t *testing.T) {
 	}
 	v.want(200, "by the mail server: <bdi>5.0.0 no such user (550)</bdi>", v.get(invitesPage))
 	v.want(200, "1 invite was refused by the mail server", v.get("/console/@current"))
+}
+
+// The time beside the state of an accepted invite is when it was accepted; that of its mail is not shown any more.
+func TestConsoleAcceptedInvite(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	v := visit(t, s, s.key)
+	for !strings.Contains(v.get(invitesPage+"?delivery=sent").body, "ada@x.example") {
+		if t.Context().Err() != nil {
+			t.Fatal("the mail is never sent")
+		}
+	}
+	link := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(t.Context(), 1))[0].Text(t))
+	anybody := must[*client.Client](t)(client.New(s.URL, ""))
+	must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link), client.Names{}))
+	page := v.get(invitesPage + "?status=accepted")
+	if state := regexp.MustCompile(`(?s)<td class="state".*?</td>`).FindString(page.body); strings.Count(state, "<time") != 1 {
+		t.Errorf("%s", state)
+	}
 }
 
 // A change of role and a removal each have a page that says what they mean; the next page says what was done.
