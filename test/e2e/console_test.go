@@ -124,16 +124,18 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 }
 
-// Nothing is cut off on a small screen, or at 200 %.
+// Nothing is cut off on a small screen, or at 200 %, not even a long word.
 func TestConsoleOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
 	delete(s, "BASE_URL")
 	i := launch(t, s)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","description":"What visitors see first, above everything else."}`, 201)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","description":"What visitors see first, above everything else.","tag":"`+strings.Repeat("v", 200)+`"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "PATCH", "/pipeline_frontend_apps/1/update_source", `{"source":{"site.ts":"export const x = 1"}}`, 200)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"a.rather.long.name@department.of.example.org"}`, 201)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/webhooks", `{"url":"https://hooks.department.of.example.org/a-rather-long-path/for-events","events":["app.*","site.changed"]}`, 201)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/webhooks", `{"url":"https://hooks.department.of.example.org/a-rather-long-path/for-events","events":["app.*","site.changed"],"description":"`+strings.Repeat("w", 200)+`"}`, 201)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites", `{"name":"Shop"}`, 201)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites/1/apps", `{"app_id":1,"paths":["/`+strings.Repeat("p", 200)+`"]}`, 201)
 	ctx := browser(t)
 	look(ctx, t, "small-sign-in", "Sign in", to(i.url+"/console"))
 	look(ctx, t, "small-overview", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
@@ -141,7 +143,8 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
 		"/@current/apps/1": "Banner", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
 		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members",
-		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/profile": "Profile", "/sessions": "Where you are signed in", "/invitations": "Your invitations",
+		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/@current/sites/1": "Shop", "/@current/sites/1/apps/1": "Banner",
+		"/profile": "Profile", "/sessions": "Where you are signed in", "/invitations": "Your invitations",
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
 		for _, width := range []int64{640, 360, 320} {
