@@ -39,7 +39,8 @@ var rules = map[string]struct {
 var libraries = map[string][]string{
 	"database/sql":          {"infra/db"},
 	"github.com/jackc/pgx":  {"infra/db"},
-	"modernc.org/sqlite":    {"infra/db"},
+	"modernc.org":           {"infra/db"},
+	"unsafe":                {"infra/db"},                    // for SQLite's C interface (ADR 8)
 	"github.com/go-json-":   {"infra/upstream", "face/wire"}, // strict, for untrusted input
 	"github.com/alecthomas": {"cli"},
 	"github.com/evanw":      {"infra/bundle"},
