@@ -1,5 +1,8 @@
 package api
 
+// Forgotten is logged if a change does not check If-Match.
+const Forgotten = forgotten
+
 // Reporters returns how many client networks have reported recently.
 func (a *API) Reporters() int { return len(a.byPage.buckets) }
 

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"io"
 	"log"
 	"log/slog"
@@ -74,7 +75,8 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 		tb.Fatal(err)
 	}
 	r.api = &api.API{
-		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL, Organizations: r.orgs, Plugins: newApps(tb, d), Sites: newSites(tb, d),
+		Log:  slog.New(slog.NewTextHandler(strictLog{tb}, &slog.HandlerOptions{Level: slog.LevelError})),
+		Keys: keys, BaseURL: baseURL, Organizations: r.orgs, Plugins: newApps(tb, d), Sites: newSites(tb, d),
 		Invites: invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: 72 * time.Hour, Cache: invite.NewCache()},
 	}
 	r.api.Plugins.Follow, r.orgs.Follow = r.api.Sites.FollowApp, r.api.Sites.FollowOrganization
@@ -90,6 +92,16 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r.key = r.newKey(r.owner, "*")
 	r.otherKey = r.newKey(r.join(r.other, "owner@other.example", access.Owner), "*")
 	return r
+}
+
+// strictLog fails a test in which a change does not check If-Match.
+type strictLog struct{ t testing.TB }
+
+func (l strictLog) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(api.Forgotten)) {
+		l.t.Errorf("%s", line)
+	}
+	return len(line), nil
 }
 
 // described is the checker of the document, made once: reading the document takes longer than most tests.
