@@ -85,7 +85,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 				continue
 			}
 			for _, f := range became.Error.Errors {
-				refused.Errors = append(refused.Errors, people.place(f, f.Attr, before+i, out.Format))
+				refused.Errors = append(refused.Errors, people.locate(f, f.Attr, before+i, out.Format))
 			}
 		}
 		before += len(batch)
@@ -144,7 +144,7 @@ func (c inviteBulk) unique(people team, as terminal.Format) (left team, refused 
 		email, err := address.Parse(d.TargetEmail)
 		if err == nil && seen[email] {
 			again := client.Fault{Type: "validation_error", Code: "unique", Detail: "Appears twice in the file."}
-			refused.Errors = append(refused.Errors, people.place(again, "target_email", i, as))
+			refused.Errors = append(refused.Errors, people.locate(again, "target_email", i, as))
 			continue
 		}
 		seen[email] = true
@@ -301,7 +301,7 @@ func (c inviteBulk) refused(err error, before int, people team, as terminal.Form
 	for i, f := range refused.Errors {
 		index, field, _ := strings.Cut(f.Attr, ".")
 		if n, err := strconv.Atoi(index); err == nil && before+n < len(people.drafts) {
-			refused.Errors[i] = people.place(f, field, before+n, as)
+			refused.Errors[i] = people.locate(f, field, before+n, as)
 		}
 	}
 	return refused
@@ -320,8 +320,8 @@ func (people team) failed(refused client.Error, err error, from int) client.Erro
 	return refused
 }
 
-// place adds the location to a fault in a field: its line, or its person.
-func (people team) place(f client.Fault, field string, at int, as terminal.Format) client.Fault {
+// locate adds the location to a fault in a field: its line, or its person.
+func (people team) locate(f client.Fault, field string, at int, as terminal.Format) client.Fault {
 	f.Attr = field
 	if as != terminal.JSON && field != "" {
 		f.Attr, f.Detail = "", field+": "+f.Detail

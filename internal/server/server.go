@@ -76,7 +76,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 
 func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 	s.compareClocks(ctx, database)
-	s.tellHeld(ctx, database)
+	s.warnOfHeld(ctx, database)
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
@@ -162,8 +162,8 @@ func (s Server) compareClocks(ctx context.Context, d *db.DB) {
 	}
 }
 
-// tellHeld warns while webhooks or mails are held since a restore.
-func (s Server) tellHeld(ctx context.Context, d *db.DB) {
+// warnOfHeld warns while webhooks or mails are held since a restore.
+func (s Server) warnOfHeld(ctx context.Context, d *db.DB) {
 	webhooks, err := event.Held(ctx, d)
 	if err != nil {
 		return // problems with the database are reported elsewhere

@@ -87,7 +87,7 @@ func (s Service) prove(ctx context.Context, tx *db.Tx, c access.Caller, o Opened
 	if o.channel != mailed {
 		return nil
 	}
-	return s.orgs().ProveSelf(ctx, tx, c.UserID)
+	return s.orgs().VerifyOwnEmail(ctx, tx, c.UserID)
 }
 
 // DeclineMine removes an invite to the caller's own address, with the token of its link where AcceptMine needs it.

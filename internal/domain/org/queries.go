@@ -110,11 +110,11 @@ func blankUser(ctx context.Context, tx *db.Tx, id int64, email string, at time.T
 		WHERE id = $1`, id, email, at)
 }
 
-// standing is how a user was made, and whether their address is verified.
-type standing struct{ handed, verified bool }
+// verification is how a user was made, and whether their address is verified.
+type verification struct{ byHandedLink, verified bool }
 
-func findStanding(ctx context.Context, q db.Querier, userID int64) (standing, error) {
-	return db.One(ctx, q, func(s *standing) []any { return []any{&s.handed, &s.verified} },
+func findVerification(ctx context.Context, q db.Querier, userID int64) (verification, error) {
+	return db.One(ctx, q, func(s *verification) []any { return []any{&s.byHandedLink, &s.verified} },
 		`SELECT by_handed_link, is_email_verified FROM users WHERE id = $1`, userID)
 }
 
@@ -148,7 +148,7 @@ func organizationsOf(ctx context.Context, q db.Querier, userID int64) ([]Organiz
 		WHERE m.user_id = $1 ORDER BY o.id`, userID)
 }
 
-func markHanded(ctx context.Context, tx *db.Tx, u User) error {
+func markByHandedLink(ctx context.Context, tx *db.Tx, u User) error {
 	return db.Exec(ctx, tx, `UPDATE users SET by_handed_link = TRUE WHERE id = $1`, u.ID)
 }
 

@@ -167,14 +167,14 @@ func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller,
 	return u, s.recordUser(ctx, tx, by, u, changes)
 }
 
-// Prove marks a user's address as verified, inside Keys.Change. The first time, if the user was made by a link that
+// VerifyEmail marks a user's address as verified, inside Keys.Change. The first time, if the user was made by a link that
 // anybody may have had, it revokes all their keys and ends all their sessions.
-func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
-	u, err := findStanding(ctx, tx, userID)
+func (s Service) VerifyEmail(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
+	u, err := findVerification(ctx, tx, userID)
 	if err != nil || u.verified {
 		return err
 	}
-	if u.handed {
+	if u.byHandedLink {
 		if err := s.Keys.RevokeAll(ctx, tx, by, userID); err != nil {
 			return err
 		}
@@ -182,11 +182,11 @@ func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID 
 	return markVerified(ctx, tx, userID)
 }
 
-// ProveSelf is Prove for a user who is signed in and stays so: it does nothing for a user who was made by a link that
+// VerifyOwnEmail is VerifyEmail for a user who is signed in and stays so: it does nothing for a user who was made by a link that
 // anybody may have had.
-func (s Service) ProveSelf(ctx context.Context, tx *db.Tx, userID int64) error {
-	u, err := findStanding(ctx, tx, userID)
-	if err != nil || u.handed || u.verified {
+func (s Service) VerifyOwnEmail(ctx context.Context, tx *db.Tx, userID int64) error {
+	u, err := findVerification(ctx, tx, userID)
+	if err != nil || u.byHandedLink || u.verified {
 		return err
 	}
 	return markVerified(ctx, tx, userID)

@@ -231,9 +231,9 @@ func (s Service) Join(ctx context.Context, tx *db.Tx, by access.Caller, j Joinin
 	}
 	by.UserID = user.ID
 	if j.User.IsEmailVerified {
-		err = s.Prove(ctx, tx, by, user.ID)
+		err = s.VerifyEmail(ctx, tx, by, user.ID)
 	} else { // they were made by a link that was passed on by hand
-		err = markHanded(ctx, tx, user)
+		err = markByHandedLink(ctx, tx, user)
 	}
 	if err != nil {
 		return Membership{}, err

@@ -30,44 +30,44 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	}
 	if o.URLKey == "" {
 		if p.LatestTag != p.Tag {
-			p, _, err = s.learn(ctx, c, id, url, p.Tag, time.Time{})
+			p, _, err = s.storeLatest(ctx, c, id, url, p.Tag, time.Time{})
 		}
 		return p, 0, err
 	}
 	began := s.DB.Now()
-	latest, learned, err := s.latest(ctx, p, o)
+	latest, at, err := s.latest(ctx, p, o)
 	if err != nil {
 		return Plugin{}, 0, err
 	}
-	if latest != p.LatestTag || learned.Sub(s.checkedAt(o)) > recordChecks {
-		if p, o, err = s.learn(ctx, c, id, url, latest, learned); err != nil {
+	if latest != p.LatestTag || at.Sub(s.checkedAt(o)) > recordChecks {
+		if p, o, err = s.storeLatest(ctx, c, id, url, latest, at); err != nil {
 			return Plugin{}, 0, err
 		}
 	}
-	if learned.Before(s.checkedAt(o)) || p.URL != url {
-		learned = o.CheckedAt
+	if at.Before(s.checkedAt(o)) || p.URL != url {
+		at = o.CheckedAt
 	}
-	if learned.Before(began) {
-		age = s.DB.Now().Sub(learned)
+	if at.Before(began) {
+		age = s.DB.Now().Sub(at)
 	}
 	return p, age, nil
 }
 
-// latest returns the newest tag and when it was learned. If the upstream cannot be asked, or has only failed since this
+// latest returns the newest tag and when it was listed. If the upstream cannot be asked, or has only failed since this
 // server started, these are the recorded ones, which may date from the install.
-func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
+func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, at time.Time, err error) {
 	var v upstream.Version
 	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err == nil {
-		v, learned, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
+		v, at, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
 	}
 	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
 		return p.LatestTag, o.CheckedAt, nil
 	}
-	return v.Tag, learned, err
+	return v.Tag, at, err
 }
 
-// checkedAt is when the recorded newest tag was learned. A time in the future comes from a clock that was wrong, and
+// checkedAt is when the recorded newest tag was listed. A time in the future comes from a clock that was wrong, and
 // counts as none.
 func (s Service) checkedAt(o origin) time.Time {
 	if o.CheckedAt.After(s.DB.Now().Add(maxAhead)) {
@@ -76,22 +76,22 @@ func (s Service) checkedAt(o origin) time.Time {
 	return o.CheckedAt
 }
 
-// learn stores the newest tag that a url had at a time, unless the stored one is newer (another server may have asked
+// storeLatest stores the newest tag that a url had at a time, unless the stored one is newer (another server may have asked
 // since) or the plugin comes from another url by now. If there is no upstream, at is zero and the newest tag is the
 // plugin's own, which may have changed meanwhile.
-func (s Service) learn(ctx context.Context, c access.Caller, id int64, url, latest string, at time.Time) (p Plugin, o origin, err error) {
+func (s Service) storeLatest(ctx context.Context, c access.Caller, id int64, url, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if p, o, err = s.readable(ctx, tx, c, id); err != nil {
 			return err
 		}
-		p, o, err = s.learned(ctx, tx, p, o, url, latest, at)
+		p, o, err = s.storeLatestOf(ctx, tx, p, o, url, latest, at)
 		return err
 	})
 	return p, o, err
 }
 
-// learned is learn for a plugin that the transaction has locked.
-func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url, latest string, at time.Time) (Plugin, origin, error) {
+// storeLatestOf is storeLatest for a plugin that the transaction has locked.
+func (s Service) storeLatestOf(ctx context.Context, tx *db.Tx, p Plugin, o origin, url, latest string, at time.Time) (Plugin, origin, error) {
 	if p.URL != url || at.Before(s.checkedAt(o)) {
 		return p, o, nil
 	}

@@ -54,7 +54,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url str
 	if err != nil {
 		return Plugin{}, err
 	}
-	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: repo.Learned}
+	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: repo.CheckedAt}
 	if p.Name == "" {
 		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
 	}

@@ -118,7 +118,7 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	latest, learned, err := s.latest(ctx, asked, o)
+	latest, at, err := s.latest(ctx, asked, o)
 	if err != nil {
 		if !fault.IsOurs(err) {
 			return nil // it failed or is busy: it is asked again later
@@ -134,16 +134,16 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 		if err != nil {
 			return err
 		}
-		if p, _, err = s.learned(ctx, tx, p, now, asked.URL, latest, learned); err != nil {
+		if p, _, err = s.storeLatestOf(ctx, tx, p, now, asked.URL, latest, at); err != nil {
 			return err
 		}
-		return s.tellUpdate(ctx, tx, p)
+		return s.announceUpdate(ctx, tx, p)
 	})
 }
 
-// tellUpdate records that there is a newer tag than the app's own, unless it was recorded and no other tag was the
+// announceUpdate records that there is a newer tag than the app's own, unless it was recorded and no other tag was the
 // newest since. The newest tag can be older than the app's, which may be a pre-release or a deleted tag.
-func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
+func (s Service) announceUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
 	if p.LatestTag == "" || p.LatestTag == p.Tag || upstream.Older(p.LatestTag, p.Tag) {
 		return forgetAnnounced(ctx, tx, p)
 	}

@@ -69,7 +69,7 @@ func (to target) commit() string {
 	return to.stored.Commit
 }
 
-// latestTag is the newest tag according to an upstream, and when it was learned; zero: unknown.
+// latestTag is the newest tag according to an upstream, and when the upstream listed it; zero: unknown.
 type latestTag struct {
 	tag string
 	at  time.Time
@@ -80,7 +80,7 @@ func latestOf(repo *upstream.Repo) (latestTag, error) {
 	if err != nil {
 		return latestTag{}, err
 	}
-	return latestTag{newest.Tag, repo.Learned}, nil
+	return latestTag{newest.Tag, repo.CheckedAt}, nil
 }
 
 // Upgrade moves a plugin to another version, possibly an older one. It uses a stored version as it is. If the plugin
@@ -310,7 +310,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	if m.location != nil {
 		beside = m.location.set(&p, &o)
 	}
-	if latest.at.After(s.checkedAt(o)) || m.location != nil { // if the repository stays, a later check may have learned more
+	if latest.at.After(s.checkedAt(o)) || m.location != nil { // if the repository stays, a later check may have found more
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m)

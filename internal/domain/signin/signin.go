@@ -168,7 +168,7 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 // enter begins a session inside Keys.Change. With proves, it also marks the user's address as verified.
 func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, proves bool) (session string, err error) {
 	if proves {
-		if err := s.Organizations.Prove(ctx, tx, s.Keys.By(d, 0), d.UserID); err != nil {
+		if err := s.Organizations.VerifyEmail(ctx, tx, s.Keys.By(d, 0), d.UserID); err != nil {
 			return "", err
 		}
 	}

@@ -415,7 +415,7 @@ func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
 		}
 		for email, proof := range map[string]func(context.Context, *db.Tx, org.User) error{
 			"eve@x.example": func(ctx context.Context, tx *db.Tx, u org.User) error {
-				return r.Organizations.Prove(ctx, tx, access.Caller{}, u.ID)
+				return r.Organizations.VerifyEmail(ctx, tx, access.Caller{}, u.ID)
 			},
 			"bea@x.example": func(ctx context.Context, tx *db.Tx, u org.User) error {
 				_, err := r.Organizations.ChangeAddress(ctx, tx, access.Caller{}, u, "new-"+u.Email, true)
@@ -436,7 +436,7 @@ func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
 				t.Fatal(err)
 			}
 			change(func(ctx context.Context, tx *db.Tx) error {
-				return r.Organizations.Prove(ctx, tx, access.Caller{}, u.ID)
+				return r.Organizations.VerifyEmail(ctx, tx, access.Caller{}, u.ID)
 			})
 			if _, err := r.Keys.Identify(t.Context(), key); err != nil {
 				t.Errorf("%s: %v", email, err)

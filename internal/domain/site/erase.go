@@ -15,7 +15,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	if err := plugin.LockAll(ctx, tx, organizationID); err != nil {
 		return err
 	}
-	w := newWorld(tx)
+	w := newDependencies(tx)
 	w.erased, w.follows = organizationID, true
 	err := inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
 		var others []Site

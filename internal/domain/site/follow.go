@@ -57,7 +57,7 @@ func readEntries(apps string) []entry {
 // FollowApp updates the sites of an app in the transaction that changes the app, which must have locked it: all sites
 // change at the same moment.
 func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
-	w := newWorld(tx)
+	w := newDependencies(tx)
 	w.follows = true
 	next := func(ctx context.Context, after int64) ([]Site, error) { return lockSitesOfApp(ctx, tx, appID, after) }
 	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
@@ -80,7 +80,7 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
 	}
-	w := newWorld(tx)
+	w := newDependencies(tx)
 	return inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
 		return s.refresh(ctx, tx, w, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, 0)
 	})
@@ -114,7 +114,7 @@ func inBatches(ctx context.Context, next func(ctx context.Context, after int64) 
 
 // refresh updates the placements of an app, or of all apps if appID is 0, on at most a batch of locked sites, and
 // publishes the sites.
-func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Caller, sites []Site, appID int64) error {
+func (s Service) refresh(ctx context.Context, tx *db.Tx, w *dependencies, c access.Caller, sites []Site, appID int64) error {
 	placements, err := listPlacementsOfSites(ctx, tx, sites, appID)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 // resume runs placements that were held for lack of room, in their order, on at most a batch of locked sites where
 // other placements may have made room. It skips one that still does not fit. It looks at each placement once: a
 // placement that resumes takes room and frees none.
-func (s Service) resume(ctx context.Context, tx *db.Tx, w *world, sites []Site) error {
+func (s Service) resume(ctx context.Context, tx *db.Tx, w *dependencies, sites []Site) error {
 	held, err := listHeld(ctx, tx, sites)
 	if err != nil || len(held) == 0 {
 		return err
@@ -141,7 +141,7 @@ func (s Service) resume(ctx context.Context, tx *db.Tx, w *world, sites []Site) 
 
 // resolveAll updates placements on at most a batch of locked sites. If they were waiting, a placement takes more room
 // only if it runs now.
-func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *world, sites []Site, placements []Placement, waiting bool) error {
+func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *dependencies, sites []Site, placements []Placement, waiting bool) error {
 	byID := make(map[int64]Site, len(sites))
 	for _, site := range sites {
 		byID[site.ID] = site

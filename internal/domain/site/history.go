@@ -155,8 +155,8 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revisio
 
 // lockApps locks the apps that are about to be placed, in their order, so that none changes before its new sites follow
 // it.
-func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
-	w := newWorld(tx)
+func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*dependencies, error) {
+	w := newDependencies(tx)
 	w.follows = true
 	for _, o := range all { // ordered by app id, see findSnapshots
 		if err := w.lock(ctx, tx, o.AppID); err != nil {
@@ -167,7 +167,7 @@ func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
 }
 
 // replace removes all placements of a site and inserts the old ones; it lists the changes of each app.
-func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, old []snapshot) (changes []activity.Change, err error) {
+func (s Service) replace(ctx context.Context, tx *db.Tx, w *dependencies, site Site, old []snapshot) (changes []activity.Change, err error) {
 	placed, err := listPlacementsOfSites(ctx, tx, []Site{site}, 0)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) er
 }
 
 // lock locks an app and reads it; the app may have been deleted.
-func (w *world) lock(ctx context.Context, tx *db.Tx, appID int64) error {
+func (w *dependencies) lock(ctx context.Context, tx *db.Tx, appID int64) error {
 	a, err := plugin.LockRunnable(ctx, tx, appID)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
@@ -122,7 +122,7 @@ func (s Service) Place(ctx context.Context, c access.Caller, id int64, d Placeme
 
 // place locks the app before the site, in the same order as changes of an app.
 func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d PlacementDraft) (Placement, error) {
-	w := newWorld(tx)
+	w := newDependencies(tx)
 	if err := w.lock(ctx, tx, d.AppID.Value); err != nil {
 		return Placement{}, err
 	}
@@ -167,7 +167,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 
 // changed publishes a site after a change of one placement, and records the change. Other placements may have been
 // waiting for the room that it has freed.
-func (s Service) changed(ctx context.Context, tx *db.Tx, w *world, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+func (s Service) changed(ctx context.Context, tx *db.Tx, w *dependencies, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
 	if err := s.resume(ctx, tx, w, []Site{site}); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s Service) changed(ctx context.Context, tx *db.Tx, w *world, c access.Call
 }
 
 // complete checks a placement after a draft was applied to it, and finds out what it runs.
-func (w *world) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
+func (w *dependencies) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
 	if d.Version.Set && p.Version != 0 {
 		if err := w.mayPin(ctx, site, *p); err != nil {
 			return err
@@ -207,7 +207,7 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 
 // pathsFit refuses an app's paths if there is no room for them beside those of the other apps on the site. An empty
 // list always fits.
-func (w *world) pathsFit(ctx context.Context, site Site, appID int64, paths []string) error {
+func (w *dependencies) pathsFit(ctx context.Context, site Site, appID int64, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (w *world) pathsFit(ctx context.Context, site Site, appID int64, paths []st
 }
 
 // mayPin refuses a version that a placement cannot be pinned to.
-func (w *world) mayPin(ctx context.Context, site Site, p Placement) error {
+func (w *dependencies) mayPin(ctx context.Context, site Site, p Placement) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 }
 
 func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PlacementDraft) (Placement, error) {
-	w := newWorld(tx)
+	w := newDependencies(tx)
 	if d.Version.Value != 0 { // lock the app, so that an older version is not removed meanwhile
 		if err := w.lock(ctx, tx, appID); err != nil {
 			return Placement{}, err
@@ -331,7 +331,7 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 		if err := removePlacement(ctx, tx, site, appID); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, newWorld(tx), c, site, activity.Removed, placementChanges(p, Placement{}))
+		return s.changed(ctx, tx, newDependencies(tx), c, site, activity.Removed, placementChanges(p, Placement{}))
 	})
 }
 

@@ -94,7 +94,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	if err != nil {
 		return Preview{}, err
 	}
-	p, err := newWorld(tx).preview(ctx, site, appID, d)
+	p, err := newDependencies(tx).preview(ctx, site, appID, d)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -160,7 +160,7 @@ func withParameter(query, name, value string) string {
 }
 
 // preview checks what a draft asks to preview.
-func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDraft) (preview, error) {
+func (w *dependencies) preview(ctx context.Context, site Site, appID int64, d PreviewDraft) (preview, error) {
 	a, err := w.app(ctx, appID)
 	if err != nil {
 		return preview{}, err
@@ -194,7 +194,7 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 
 // shows refuses a version that the organization does not see or that is not kept, unless its site is pinned to it: the
 // version was current when it was pinned.
-func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+func (w *dependencies) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
 	if err != nil || v != nil && a.Shows(site.OrganizationID, *v) {
 		return err
@@ -210,7 +210,7 @@ func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number 
 }
 
 // canRun refuses a version that must not run, now or when a page asks for it.
-func (w *world) canRun(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+func (w *dependencies) canRun(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 		if site, err = findSiteByID(ctx, q, p.siteID); err != nil {
 			return access.OrNotFound(err)
 		}
-		w := newWorld(q)
+		w := newDependencies(q)
 		a, err := w.app(ctx, p.appID)
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// world holds what placements depend on, each read once for all of them, except schemas beyond maxSchemas.
-type world struct {
+// dependencies are what placements depend on, each read once for all of them, except schemas beyond maxSchemas.
+type dependencies struct {
 	q        db.Querier
 	erased   string // an organization whose apps are about to be erased; "": none
 	follows  bool   // a schema or values may have changed: update the values shown for placements that do not run, too
@@ -31,18 +31,18 @@ type sized struct {
 
 type versionKey struct{ appID, number int64 }
 
-// maxSchemas bounds the schemas in a world, in bytes: a site has up to 200, of 1 MiB each.
+// maxSchemas bounds the schemas in dependencies, in bytes: a site has up to 200, of 1 MiB each.
 const maxSchemas = 4 << 20
 
-func newWorld(q db.Querier) *world {
-	return &world{
+func newDependencies(q db.Querier) *dependencies {
+	return &dependencies{
 		q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*plugin.Version{},
 		schemas: cache.Cache[versionKey, sized]{Max: maxSchemas, Size: func(s sized) int { return s.size }},
 	}
 }
 
 // app returns an app of any organization, or the zero Runnable if it was deleted.
-func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
+func (w *dependencies) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 	if a, ok := w.apps[id]; ok {
 		return a, nil
 	}
@@ -58,7 +58,7 @@ func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 }
 
 // version returns a version of an app, or nil if it is not kept.
-func (w *world) version(ctx context.Context, appID, number int64) (*plugin.Version, error) {
+func (w *dependencies) version(ctx context.Context, appID, number int64) (*plugin.Version, error) {
 	key := versionKey{appID, number}
 	if v, ok := w.versions[key]; ok || number == 0 {
 		return v, nil
@@ -76,7 +76,7 @@ func (w *world) version(ctx context.Context, appID, number int64) (*plugin.Versi
 }
 
 // schema returns the schema of a version; for number 0, that of the app.
-func (w *world) schema(ctx context.Context, appID, number int64) (schema, error) {
+func (w *dependencies) schema(ctx context.Context, appID, number int64) (schema, error) {
 	key := versionKey{appID, number}
 	found, ok := w.schemas.Get(key, cache.Unversioned)
 	if ok {
@@ -96,7 +96,7 @@ func (w *world) schema(ctx context.Context, appID, number int64) (schema, error)
 
 // wanted returns the schema for checking the values of a placement: that of the wanted version or, if the app has no
 // version yet, the app's own. It is empty if the app is no longer shared with the organization.
-func (w *world) wanted(ctx context.Context, p Placement) (schema, error) {
+func (w *dependencies) wanted(ctx context.Context, p Placement) (schema, error) {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil || !a.Seen(p.OrganizationID) {
 		return nil, err
@@ -146,7 +146,7 @@ func whyUnusable(v *plugin.Version, number int64) string {
 // resolve finds out which version of its app a placement runs, and with which values: never a version that they do not
 // satisfy. others is how many bytes the other values on the site take. If the placement is off or can never run, the
 // schema does not matter: switching something off reads none.
-func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) error {
+func (w *dependencies) resolve(ctx context.Context, s Site, p *Placement, others int) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (p *Placement) fit(others int) {
 }
 
 // runKept makes a held placement run the version it last ran, if it can.
-func (w *world) runKept(ctx context.Context, s Site, p *Placement, given values, others int) error {
+func (w *dependencies) runKept(ctx context.Context, s Site, p *Placement, given values, others int) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func (r rig) checkRoom(s Site, what string) (held int) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	w := newWorld(r.DB)
+	w := newDependencies(r.DB)
 	for _, p := range all.Items {
 		before := p
 		if err := w.resolve(r.Context(), site, &p, taken-p.bytes()); err != nil {

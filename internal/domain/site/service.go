@@ -143,7 +143,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 			return err
 		}
 		if site.Enabled != before.Enabled {
-			if err := s.refresh(ctx, tx, newWorld(tx), c, []Site{site}, 0); err != nil {
+			if err := s.refresh(ctx, tx, newDependencies(tx), c, []Site{site}, 0); err != nil {
 				return err
 			}
 		}

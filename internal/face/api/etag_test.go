@@ -112,7 +112,7 @@ func TestETagOfWhoDisabled(t *testing.T) {
 			"last name":  func() error { r.send(key, "PATCH", "/api/users/@me", `{"last_name":"Admin"}`); return nil },
 			"verified": func() error {
 				return r.keys.Change(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					return r.orgs.Prove(ctx, tx, access.Caller{}, admin.User.ID)
+					return r.orgs.VerifyEmail(ctx, tx, access.Caller{}, admin.User.ID)
 				})
 			},
 		} {

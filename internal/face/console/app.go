@@ -29,7 +29,7 @@ type App struct {
 	Edited        bool // its files differ from its upstream's
 	Versions      versionTable
 	VersionsCount int
-	Nowhere       *Nowhere // it is on no site, and could be
+	Unplaced      *Unplaced // it is on no site, and could be
 	Health        client.Health
 	Shown         client.SiteName // that it runs on, shown in a frame; zero: none
 	ShownPaths    []string        // where it runs there
@@ -132,7 +132,7 @@ func showApp(v *visit) (markup.Page, error) {
 	if shown.Count > 0 {
 		shown.Health, err = v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{})
 	} else {
-		shown.Nowhere, err = v.nowhere(app, 0)
+		shown.Unplaced, err = v.unplaced(app, 0)
 	}
 	if err != nil {
 		return markup.Page{}, err

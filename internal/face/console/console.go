@@ -231,7 +231,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, show fu
 // of the form.
 func (c *Console) button(s screen) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, then, err := c.press(w, r, s)
+		v, then, err := c.submit(w, r, s)
 		refused, ok := errors.AsType[*client.Error](err)
 		switch {
 		case ok && correctable(refused.Status):
@@ -248,7 +248,7 @@ func (c *Console) button(s screen) http.Handler {
 	})
 }
 
-func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
+func (c *Console) submit(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
 	if err := c.FromHere(r); err != nil {
 		return nil, next{}, err
 	}

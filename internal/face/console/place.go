@@ -38,16 +38,16 @@ func showPlace(v *visit) (markup.Page, error) {
 	return markup.Fill("place.html", shown), err
 }
 
-// Nowhere is an app that could run and is on no site, with what to do about it.
-type Nowhere struct {
+// Unplaced is an app that could run and is on no site, with what to do about it.
+type Unplaced struct {
 	Page, Sites string      // the paths of the app's page, and of the list of sites
 	Site        client.Site // the only one there is
 	Any         bool        // there are some
 }
 
-// nowhere finds out whether an app that could run is on no site. It returns nil if the app is on a site, cannot run, or
+// unplaced finds out whether an app that could run is on no site. It returns nil if the app is on a site, cannot run, or
 // may not be placed.
-func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
+func (v *visit) unplaced(app client.AppSource, placed int) (*Unplaced, error) {
 	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !offer(v.caller).PlaceApps {
 		return nil, nil
 	}
@@ -55,7 +55,7 @@ func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Nowhere{Page: appPage(v.home, app.ID), Sites: v.home + "/sites", Any: sites.Count > 0}
+	n := &Unplaced{Page: appPage(v.home, app.ID), Sites: v.home + "/sites", Any: sites.Count > 0}
 	if sites.Count == 1 {
 		n.Site = sites.Results[0]
 	}

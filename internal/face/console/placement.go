@@ -103,7 +103,7 @@ func (v *visit) checkPath() error {
 func showPlacement(v *visit) (markup.Page, error) {
 	shown, err := v.placing()
 	if shown.Typed == nil {
-		shown.Typed = v.homeless(shown)
+		shown.Typed = v.unmatched(shown)
 	}
 	return markup.Fill("placement.html", shown), err
 }
@@ -314,8 +314,8 @@ func (v *visit) values(of []setting, refused *faults) map[string]json.RawMessage
 	return config
 }
 
-// homeless returns the values that were typed into fields that the form no longer has, by their keys.
-func (v *visit) homeless(p Placed) (all []field) {
+// unmatched returns the values that were typed into fields that the form no longer has, by their keys.
+func (v *visit) unmatched(p Placed) (all []field) {
 	var stored map[string]json.RawMessage
 	_ = json.Unmarshal(p.Config, &stored) // without values there are none
 	known := p.known()
@@ -332,7 +332,7 @@ func (v *visit) homeless(p Placed) (all []field) {
 // unsaved refuses to lose values: their fields are gone, or the version that was chosen with them lacks these fields. The
 // page then shows the version that they were typed for.
 func (v *visit) unsaved(p Placed) error {
-	lost := v.homeless(p)
+	lost := v.unmatched(p)
 	if lost == nil {
 		return nil
 	}

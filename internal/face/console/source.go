@@ -28,8 +28,8 @@ type Source struct {
 	Reviewed bool        // the page shows what a save would change
 	Changes  differences // that it would make
 	Broken   []client.SourceFile
-	Message  string   // of the version, as it is typed
-	Nowhere  *Nowhere // the app is on no site, and could be
+	Message  string    // of the version, as it is typed
+	Unplaced *Unplaced // the app is on no site, and could be
 }
 
 // openFile is a file that is edited; one with an empty name is to be added.
@@ -85,7 +85,7 @@ func showSource(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: grow(app.SourceFiles), files: app.SourceFiles, Message: v.line("message")}
+	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: treeOf(app.SourceFiles), files: app.SourceFiles, Message: v.line("message")}
 	if v.refused != nil {
 		page.Open = v.sentFiles(app)
 	} else if page.Open, err = v.chosenFiles(app); err != nil {
@@ -93,7 +93,7 @@ func showSource(v *visit) (markup.Page, error) {
 	}
 	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: 1})
 	if err == nil {
-		page.Nowhere, err = v.nowhere(app, placed.Count)
+		page.Unplaced, err = v.unplaced(app, placed.Count)
 	}
 	return markup.Fill("source.html", page), err
 }
@@ -332,7 +332,7 @@ func reviewFiles(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: grow(app.SourceFiles), files: app.SourceFiles, Open: v.sentFiles(app), Reviewed: true, Message: v.line("message")}
+	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: treeOf(app.SourceFiles), files: app.SourceFiles, Open: v.sentFiles(app), Reviewed: true, Message: v.line("message")}
 	if page.Changes, page.Broken, err = v.wouldChange(app, patch); err != nil {
 		return next{}, ofOne(edits, app, err)
 	}

@@ -34,8 +34,8 @@ func (b branches) Unfolded(folder branch) bool {
 	})
 }
 
-// grow makes a tree of files that are sorted by name. Folders come first.
-func grow(files []client.SourceFile) []branch {
+// treeOf makes a tree of files that are sorted by name. Folders come first.
+func treeOf(files []client.SourceFile) []branch {
 	var root branch
 	for _, file := range files {
 		root.add(strings.Split(file.Filename, "/"), file)

@@ -9,10 +9,10 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// stylist adds a stylesheet to the page when the bundle runs. The loader removes elements marked with the bundle's url. A
+// styleModule adds a stylesheet to the page when the bundle runs. The loader removes elements marked with the bundle's url. A
 // content security policy requires the nonce of the bundle's script element; a module does not know that element, but
 // knows its url.
-const stylist = `
+const styleModule = `
 const style = document.createElement("style")
 style.dataset.foyer = import.meta.url
 const script = [...document.scripts].find((script) => script.src === import.meta.url)
@@ -45,7 +45,7 @@ func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 	if intoPage {
 		inPage, _ := json.Marshal(compiled) // a text can always be encoded
 		named, _ := json.Marshal(text)
-		module := fmt.Sprintf(stylist, inPage, named)
+		module := fmt.Sprintf(styleModule, inPage, named)
 		found.Contents, found.Loader = &module, api.LoaderJS
 	}
 	return found, nil

@@ -82,7 +82,7 @@ var errShared = errors.New("a pooler in between shares one session among clients
 func (p *postgresDB) checkPooler(ctx context.Context, conn *pgxpool.Conn) error {
 	const tries = 3
 	other, err := p.pool.Acquire(ctx)
-	if isCrowded(err) {
+	if isOutOfConnections(err) {
 		return nil // a pooler that shares sessions does not run out of connections
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func classify(err error) error {
 		err = fmt.Errorf("%w: %w", errLate, err)
 	}
 	_, marked := errors.AsType[unavailable](err)
-	if _, unsure := errors.AsType[uncertain](err); marked || unsure || !away(err) {
+	if _, unsure := errors.AsType[uncertain](err); marked || unsure || !isUnavailable(err) {
 		return err
 	}
 	return unavailable{err}

@@ -108,17 +108,17 @@ func (p *postgresDB) acquire(ctx context.Context, inTx bool) (pooled, error) {
 		case err == nil:
 			setDeadline(conn, time.Now().Add(p.patience))
 			return pooled{conn, slot}, nil
-		case !isCrowded(err):
+		case !isOutOfConnections(err):
 			p.slots.leave(slot)
 			return pooled{}, err
 		}
 		none = err
-		p.slots.crowded(slot, int(p.pool.Stat().IdleConns()))
+		p.slots.shrink(slot, int(p.pool.Stat().IdleConns()))
 	}
 }
 
-// isCrowded reports whether PostgreSQL has no more connections for this server.
-func isCrowded(err error) bool {
+// isOutOfConnections reports whether PostgreSQL has no more connections for this server.
+func isOutOfConnections(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == tooManyConnections
 }

@@ -14,7 +14,7 @@ const (
 	// maxWait is how long a caller waits for a connection.
 	maxWait = 10 * time.Second
 	// crowdedFor is the pause before new connections are tried again after PostgreSQL had no more.
-	crowdedFor = time.Second
+	shrinkFor = time.Second
 )
 
 var errNoConnection = errors.New("no connection to the database was free in time")
@@ -136,16 +136,16 @@ func (s *slots) giveBack(given slot) {
 	}
 }
 
-// crowded returns a slot for which PostgreSQL has no connection. For a while there are only as many slots as connections;
+// shrink returns a slot for which PostgreSQL has no connection. For a while there are only as many slots as connections;
 // idle connections are in the pool.
-func (s *slots) crowded(given slot, idle int) {
+func (s *slots) shrink(given slot, idle int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.giveBack(given)
 	shut := max(s.free-idle, 0)
 	s.free -= shut
 	s.admit()
-	time.AfterFunc(crowdedFor, func() {
+	time.AfterFunc(shrinkFor, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.free += shut

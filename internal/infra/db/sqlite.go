@@ -20,7 +20,7 @@ var (
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
 		"secure_delete = ON", // erased data is nowhere in the file
 	}
-	readerPragmas = slices.Concat([]string{sqlite.Patient}, sqlitePragmas, []string{"query_only = ON"})
+	readerPragmas = slices.Concat([]string{sqlite.BusyTimeout}, sqlitePragmas, []string{"query_only = ON"})
 )
 
 func writerPragmas(path string) []string {

@@ -15,10 +15,10 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// retryAfter is when to retry while the database is away: a failover takes a few seconds.
+// retryAfter is when to retry while the database is unavailable: a failover takes a few seconds.
 const retryAfter = 2 * time.Second
 
-// unavailable is an error of a database that is away, full, read-only or out of connections. Nothing has changed, so the
+// unavailable is an error of a database that is unreachable, full, read-only or out of connections. Nothing has changed, so the
 // caller can retry. Callers see a fault; the text of the error is for the log.
 type unavailable struct{ error }
 
@@ -52,8 +52,8 @@ func afterCommit(err error) error {
 	return uncertain{err}
 }
 
-// away reports whether err is about the state of the database, not about the query.
-func away(err error) bool {
+// isUnavailable reports whether err is about the state of the database, not about the query.
+func isUnavailable(err error) bool {
 	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) {
 		return true
 	}
@@ -61,7 +61,7 @@ func away(err error) bool {
 		return true
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return awayCode(e.Code)
+		return isUnavailableCode(e.Code)
 	}
 	_, network := errors.AsType[net.Error](err)
 	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
@@ -77,8 +77,8 @@ const (
 	lockNotAvailable    = "55P03"
 )
 
-// awayCode is away for a code of PostgreSQL.
-func awayCode(code string) bool {
+// isUnavailableCode is isUnavailable for a code of PostgreSQL.
+func isUnavailableCode(code string) bool {
 	switch code {
 	case readOnlyTransaction, idleTooLong, lockNotAvailable:
 		return true

@@ -32,7 +32,7 @@ func ask(ctx context.Context, d *db.DB) (one, inTx error) {
 	return one, inTx
 }
 
-// A server that is away has done nothing.
+// A server that is unreachable has done nothing.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 1)

@@ -315,10 +315,10 @@ func (w worker) attempt(stop context.Context, do func(context.Context, Job) erro
 	ctx, leave := outlive(stop, stopLimit)
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
-	var keeping sync.WaitGroup
-	defer keeping.Wait() // or the lease would be renewed after the job has ended
+	var renewing sync.WaitGroup
+	defer renewing.Wait() // or the lease would be renewed after the job has ended
 	defer cancel()
-	keeping.Go(func() { w.keep(ctx, cancel, j) })
+	renewing.Go(func() { w.renewUntilDone(ctx, cancel, j) })
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -337,9 +337,9 @@ func outlive(stop context.Context, d time.Duration) (ctx context.Context, leave 
 	}
 }
 
-// keep renews the lease of a job until ctx is done. It cancels the try when another server has taken the job or may have:
-// at most the running step is done twice.
-func (w worker) keep(ctx context.Context, cancel func(), j Job) {
+// renewUntilDone renews the lease of a job until ctx is done. It cancels the try when another server has taken the job or
+// may have: at most the running step is done twice.
+func (w worker) renewUntilDone(ctx context.Context, cancel func(), j Job) {
 	over := time.AfterFunc(w.lease-time.Since(j.claimed), cancel) // a commit may take long
 	defer over.Stop()
 	tick := time.NewTicker(w.renew)
@@ -354,11 +354,11 @@ func (w worker) keep(ctx context.Context, cancel func(), j Job) {
 		held, err := w.renewLease(context.WithoutCancel(ctx), j)
 		switch {
 		case err != nil:
-			w.log.ErrorContext(ctx, "keep a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
+			w.log.ErrorContext(ctx, "renew the lease of a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
 		case held:
 			over.Reset(w.lease - time.Since(began))
 		default:
-			w.log.WarnContext(ctx, "lost a job", "kind", j.Kind, "item", j.Item)
+			w.log.WarnContext(ctx, "lost the lease of a job", "kind", j.Kind, "item", j.Item)
 			cancel()
 		}
 	}

@@ -13,8 +13,8 @@ const (
 	maxText = 300
 	// maxLooked is how many bytes of it are checked: each level of escapes takes a pass over them.
 	maxLooked = 4 << 10
-	// telling is how many consecutive characters of a secret give it away.
-	telling = 16
+	// revealing is how many consecutive characters of a secret give it away.
+	revealing = 16
 
 	hidden = "[hidden]"
 	unfit  = "the mail server's answer repeats a part of the mail that is kept secret, so it is not shown"
@@ -36,20 +36,20 @@ func fit(said string, secrets []string) string {
 	for _, secret := range secrets {
 		text = regexp.MustCompile(`(?i)`+regexp.QuoteMeta(secret)).ReplaceAllString(text, hidden)
 	}
-	if tells(text, secrets) {
+	if reveals(text, secrets) {
 		return unfit
 	}
 	return plaintext.Line(text, maxText)
 }
 
-// tells reports whether a text contains a telling part of a secret, even with line breaks, percent signs or anything else
+// reveals reports whether a text contains a revealing part of a secret, even with line breaks, percent signs or anything else
 // in between.
-func tells(text string, secrets []string) bool {
+func reveals(text string, secrets []string) bool {
 	squeezed := squeeze(text)
 	for _, secret := range secrets {
 		whole := squeeze(secret)
-		for at := 0; at+telling <= len(whole); at++ {
-			if strings.Contains(squeezed, whole[at:at+telling]) {
+		for at := 0; at+revealing <= len(whole); at++ {
+			if strings.Contains(squeezed, whole[at:at+revealing]) {
 				return true
 			}
 		}

@@ -37,10 +37,10 @@ type checks struct {
 
 // result is the last known state of an upstream.
 type result struct {
-	newest  Version   // zero if the upstream never answered
-	learned time.Time // when it answered so
-	asked   time.Time // when Check last asked; zero if it never did
-	err     error     // why Check got no answer then
+	newest    Version   // zero if the upstream never answered
+	checkedAt time.Time // when it answered so
+	asked     time.Time // when Check last asked; zero if it never did
+	err       error     // why Check got no answer then
 }
 
 func newChecks(now func() time.Time) *checks {
@@ -49,10 +49,10 @@ func newChecks(now func() time.Time) *checks {
 	}
 }
 
-// Check returns the newest version at r and when foyer learned it. It asks the upstream at most once in CheckInterval,
+// Check returns the newest version at r and when the upstream listed it. It asks the upstream at most once in CheckInterval,
 // however many callers there are. In between, and when the upstream fails, it returns the last result, or the upstream's
 // fault if there is none. If too many upstreams are waiting to be asked, the error is a fault of kind Busy.
-func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Version, learned time.Time, err error) {
+func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Version, checkedAt time.Time, err error) {
 	id := r.identity()
 	if known, fresh := s.checks.recent(id); fresh {
 		return known.answer()
@@ -83,18 +83,18 @@ func (s *Source) askInTurn(ctx context.Context, tenant string, r Remote) (result
 func (s *Source) ask(ctx context.Context, r Remote) result {
 	repo, err := s.Open(ctx, r)
 	if err != nil {
-		return s.checks.asked(r, Version{}, time.Time{}, err)
+		return s.checks.answered(r, Version{}, time.Time{}, err)
 	}
 	newest, err := repo.Newest()
-	return s.checks.asked(r, newest, repo.Learned, err)
+	return s.checks.answered(r, newest, repo.CheckedAt, err)
 }
 
-// asked records the result of a request by Check. Open has already recorded an answer, but that record may have been
+// answered records the result of a request by Check. Open has already recorded an answer, but that record may have been
 // evicted since, or be newer by now.
-func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result {
+func (c *checks) answered(r Remote, newest Version, at time.Time, err error) result {
 	return c.update(r.identity(), func(known *result) {
 		if err == nil {
-			known.learn(newest, at, c.now())
+			known.set(newest, at, c.now())
 		}
 		known.err = err
 		if !fault.Is(err, fault.Internal) { // else the request never reached the upstream
@@ -103,17 +103,17 @@ func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result
 	})
 }
 
-// learn records an answer that Check did not ask for. The next Check still asks, because something may have been
+// store records an answer that Check did not ask for. The next Check still asks, because something may have been
 // published since, but falls back on this answer.
-func (c *checks) learn(r Remote, newest Version, at time.Time) {
-	c.update(r.identity(), func(known *result) { known.learn(newest, at, c.now()) })
+func (c *checks) store(r Remote, newest Version, at time.Time) {
+	c.update(r.identity(), func(known *result) { known.set(newest, at, c.now()) })
 }
 
-// learn records an answer unless a later one is known: of two concurrent requests, either may finish first. A known
+// set records an answer unless a later one is known: of two concurrent requests, either may finish first. A known
 // answer from the future is the older one: the clock has stepped back since.
-func (known *result) learn(newest Version, at, now time.Time) {
-	if !at.Before(known.learned) || known.learned.After(now) {
-		known.newest, known.learned = newest, at
+func (known *result) set(newest Version, at, now time.Time) {
+	if !at.Before(known.checkedAt) || known.checkedAt.After(now) {
+		known.newest, known.checkedAt = newest, at
 	}
 }
 
@@ -135,5 +135,5 @@ func (known result) answer() (Version, time.Time, error) {
 	if known.newest == (Version{}) {
 		return Version{}, time.Time{}, known.err
 	}
-	return known.newest, known.learned, nil
+	return known.newest, known.checkedAt, nil
 }

@@ -18,8 +18,8 @@ import (
 // check fails unless Check returns the tag and age.
 func check(t *testing.T, s *upstream.Source, c *clock, url, tag string, age time.Duration) {
 	t.Helper()
-	version, learned, err := s.Check(t.Context(), "Acme", parse(t, url))
-	if got := c.now().Sub(learned); err != nil || version.Tag != tag || got != age {
+	version, checkedAt, err := s.Check(t.Context(), "Acme", parse(t, url))
+	if got := c.now().Sub(checkedAt); err != nil || version.Tag != tag || got != age {
 		t.Errorf("Check: tag %q, age %v, error %v; want %q, %v", version.Tag, got, err, tag, age)
 	}
 }

@@ -45,7 +45,7 @@ func New(client *egress.Client, children *sandbox.Pool, now func() time.Time) *S
 
 // Repo is an opened repository, good for one installation.
 type Repo struct {
-	Learned time.Time // when the upstream listed its versions
+	CheckedAt time.Time // when the upstream listed its versions
 
 	versions versions
 	session  *smartgit.Session
@@ -70,9 +70,9 @@ func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo := &Repo{Learned: s.checks.now(), versions: readVersions(session.Refs), session: session, children: s.children}
+	repo := &Repo{CheckedAt: s.checks.now(), versions: readVersions(session.Refs), session: session, children: s.children}
 	if newest, err := repo.Newest(); err == nil {
-		s.checks.learn(r, newest, repo.Learned)
+		s.checks.store(r, newest, repo.CheckedAt)
 	}
 	return repo, nil
 }

@@ -77,7 +77,7 @@ func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Pag
 		}
 		if err != nil {
 			p.Report(w, r, err)
-			status, shown = wire.SetHeaders(w, err), p.unhappy(w, err)
+			status, shown = wire.SetHeaders(w, err), p.errorPage(w, err)
 		}
 		p.Write(w, r, templates, status, shown)
 	})
@@ -218,8 +218,8 @@ func namesIn(form url.Values) invite.Names {
 	return n
 }
 
-// unhappy is the page for an error.
-func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
+// errorPage is the page for an error.
+func (p *Pages) errorPage(w http.ResponseWriter, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {

@@ -36,7 +36,7 @@ const below = 2
 // their texts remain. A table most of whose rows lack cells stays as it was written.
 func HTML(source string) template.HTML {
 	source = plaintext.Visible(strings.ToValidUTF8(source[:min(len(source), maxBytes)], ""))
-	options := []goldmark.Option{goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(tame{}, 100)))}
+	options := []goldmark.Option{goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(sanitizer{}, 100)))}
 	if fillsTables(source) {
 		options = append(options, goldmark.WithExtensions(extension.Table))
 	}
@@ -84,11 +84,11 @@ func escape(source string) template.HTML {
 // Cut reports whether only a part of a text is shown.
 func Cut(source string) bool { return len(source) > maxBytes }
 
-// tame changes what a page cannot have: links that do not lead to the web, pictures, and headings above its own.
-type tame struct{}
+// sanitizer changes what a page cannot have: links that do not lead to the web, pictures, and headings above its own.
+type sanitizer struct{}
 
 // Transform changes a document.
-func (tame) Transform(document *ast.Document, reader text.Reader, _ parser.Context) {
+func (sanitizer) Transform(document *ast.Document, reader text.Reader, _ parser.Context) {
 	var gone []ast.Node
 	left := maxLinks * len(reader.Source())
 	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // it never fails

@@ -15,13 +15,13 @@ var ErrForeign = errors.New("this is another program's database: it has tables, 
 const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
 	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
 
-// Patient is the pragma that makes statements wait for the locks of other processes, in milliseconds.
-const Patient = "busy_timeout = 10000"
+// BusyTimeout is the pragma that makes statements wait for the locks of other processes, in milliseconds.
+const BusyTimeout = "busy_timeout = 10000"
 
-// OpenOwn opens a database that is foyer's, or empty, with Patient and other pragmas. It does not change another
+// OpenOwn opens a database that is foyer's, or empty, with BusyTimeout and other pragmas. It does not change another
 // program's database: it sets the pragmas only after the check.
 func OpenOwn(path string, pragmas ...string) (*Conn, error) {
-	c, err := Open(path, Patient)
+	c, err := Open(path, BusyTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

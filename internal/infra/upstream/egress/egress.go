@@ -199,15 +199,15 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	}
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	if secret := via[0].Header.Get("Authorization"); secret != "" && Stayed(req, via[0].URL) {
+	if secret := via[0].Header.Get("Authorization"); secret != "" && SameOrigin(req, via[0].URL) {
 		req.Header.Set("Authorization", secret)
 	}
 	return nil
 }
 
-// Stayed reports whether a request goes to home without a redirect through another origin, which could otherwise choose
+// SameOrigin reports whether a request goes to home without a redirect through another origin, which could otherwise choose
 // the url that gets a secret.
-func Stayed(req *http.Request, home *url.URL) bool {
+func SameOrigin(req *http.Request, home *url.URL) bool {
 	for origin.Of(req.URL) == origin.Of(home) {
 		if req.Response == nil {
 			return true

@@ -64,7 +64,7 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	if !ok || kind != "application/x-git-upload-pack-advertisement" {
 		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
 	}
-	s.base, s.trusted = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root), egress.Stayed(resp.Request, remote.URL)
+	s.base, s.trusted = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root), egress.SameOrigin(resp.Request, remote.URL)
 	s.Refs, s.capabilities, err = readAdvertisement(s.packets(resp))
 	if err != nil {
 		return nil, err

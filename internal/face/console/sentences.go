@@ -28,8 +28,8 @@ type kind struct {
 	verb  activity.Verb
 }
 
-// deeds are the sentences; %s is the thing. A sentence that begins with a capital letter has no user in front.
-var deeds = map[kind]string{
+// sentences are the texts of lines; %s is the thing. A sentence that begins with a capital letter has no user in front.
+var sentences = map[kind]string{
 	{activity.Plugin, activity.Installed}:     "added the app %s",
 	{activity.Plugin, activity.Updated}:       "changed the app %s",
 	{activity.Plugin, activity.SourceUpdated}: "changed the files of %s",
@@ -92,7 +92,7 @@ var own = map[kind][2]string{
 func (f Frame) Line(e client.AuditEntry) Line {
 	l := Line{AuditEntry: e, Leads: f.leads(e), Difference: f.difference(e)}
 	done := kind{activity.Scope(e.Scope), activity.Verb(e.Activity)}
-	text, thing := deeds[done], line(e.Detail.Name)
+	text, thing := sentences[done], line(e.Detail.Name)
 	switch theirs, ok := own[done]; {
 	case ok && e.Detail.Name != "" && e.User != nil && e.User.Email == e.Detail.Name:
 		text, thing = theirs[0], theirs[1]
