@@ -18,16 +18,16 @@ var entries = []string{"site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs"}
 // what would keep pages from running the app, and returns the number of files that do not compile.
 func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
 	for _, f := range s.SourceFiles {
-		place := terminal.Printable(filepath.Join(folder, filepath.FromSlash(f.Filename)))
+		position := terminal.Printable(filepath.Join(folder, filepath.FromSlash(f.Filename)))
 		if f.Line > 0 { // else the fault is in an import
-			place += fmt.Sprintf(":%d:%d", f.Line, f.Column)
+			position += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 		}
 		if f.Error != "" {
 			wrong++
-			fmt.Fprintf(to, "%s: error: %s\n", place, terminal.Printable(f.Error))
+			fmt.Fprintf(to, "%s: error: %s\n", position, terminal.Printable(f.Error))
 		}
 		if f.Warning != "" {
-			fmt.Fprintf(to, "%s: warning: %s\n", place, terminal.Printable(f.Warning))
+			fmt.Fprintf(to, "%s: warning: %s\n", position, terminal.Printable(f.Warning))
 		}
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/upstream"
 )
 
-// location is the new place of an installed plugin's repository.
+// location is the new url of an installed plugin's repository.
 type location struct {
 	url, key, credentials string // as they are stored
 }

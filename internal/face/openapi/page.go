@@ -78,7 +78,7 @@ type (
 		Fields            []fieldView
 	}
 	fieldView struct {
-		Name, Place, Description string
+		Name, In, Description string
 		Required                 bool
 		Type                     typeView
 	}

@@ -24,7 +24,7 @@ func (d *document) operation(method, path string, shared []parameter, op *operat
 			return v, err
 		}
 		v.Parameters = append(v.Parameters, fieldView{
-			Name: p.Name, Place: p.In, Description: p.Description, Required: p.Required, Type: described,
+			Name: p.Name, In: p.In, Description: p.Description, Required: p.Required, Type: described,
 		})
 		switch {
 		case p.In == "path":

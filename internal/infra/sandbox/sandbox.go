@@ -51,7 +51,7 @@ func (p *Pool) Running() int { return p.queue.Inside() }
 // Waiting returns how many callers wait for a child now.
 func (p *Pool) Waiting() int { return p.queue.Waiting() }
 
-// Run runs the named task in a new child with in as its input, and returns the task's output. A free place goes to the
+// Run runs the named task in a new child with in as its input, and returns the task's output. A free slot goes to the
 // tenant with the fewest running children. The error is a *TaskError if the task itself failed, a *KilledError if the
 // child crashed or exceeded a limit, a fault of kind Busy if too many callers wait or the machine is too busy, and none
 // of these if the child was ended from outside. The task may end without reading all of in; if in is neither in memory

@@ -54,8 +54,8 @@ func (e Entry) Key() string { return e.remote.Key() }
 
 // Remote returns where to install the entry from. For an npm package the error is an Invalid fault on "url".
 func (e Entry) Remote() (Remote, error) {
-	_, place, _ := strings.Cut(e.Key(), "://")
-	host, path, _ := strings.Cut(place, "/")
+	_, rest, _ := strings.Cut(e.Key(), "://")
+	host, path, _ := strings.Cut(rest, "/")
 	if strings.Contains(host, "npm") && strings.HasPrefix(path, "package/") {
 		return Remote{}, badURL(fmt.Sprintf("%q is an npm package; apps are installed only from git repositories.", e.Name))
 	}

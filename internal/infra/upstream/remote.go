@@ -83,7 +83,7 @@ func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s"
 
 func (r Remote) String() string { return r.URL }
 
-// WithSecretOf returns r with the secret of another Remote of the same place, if that has one.
+// WithSecretOf returns r with the secret of another Remote of the same repository, if that has one.
 func (r Remote) WithSecretOf(other Remote) Remote {
 	if other.secret != nil {
 		r.secret = other.secret
@@ -91,22 +91,22 @@ func (r Remote) WithSecretOf(other Remote) Remote {
 	return r
 }
 
-// Key returns the same text for urls of the same place: scheme and host in lower case, without a trailing "/" or ".git",
+// Key returns the same text for urls of the same repository: scheme and host in lower case, without a trailing "/" or ".git",
 // without credentials and query.
 func (r Remote) Key() string {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return r.URL
 	}
-	place := u.EscapedPath()
+	path := u.EscapedPath()
 	for {
-		shorter := strings.TrimSuffix(strings.TrimRight(place, "/"), ".git")
-		if shorter == place {
+		shorter := strings.TrimSuffix(strings.TrimRight(path, "/"), ".git")
+		if shorter == path {
 			break
 		}
-		place = shorter
+		path = shorter
 	}
-	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + place
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + path
 }
 
 // identity returns different texts for Remotes that may get different answers at the same url: an answer to one Remote's

@@ -156,11 +156,11 @@ var (
 // sections returns the parts of a guide that goldmark made.
 func sections(guide string) []section {
 	var all []section
-	places := heading.FindAllStringSubmatchIndex(guide, -1)
-	for i, at := range places {
+	headings := heading.FindAllStringSubmatchIndex(guide, -1)
+	for i, at := range headings {
 		end := len(guide)
-		if i+1 < len(places) {
-			end = places[i+1][0]
+		if i+1 < len(headings) {
+			end = headings[i+1][0]
 		}
 		all = append(all, section{
 			ID: guide[at[4]:at[5]], Title: plain(guide[at[6]:at[7]]), Text: plain(guide[at[1]:end]), Level: int(guide[at[2]] - '0'),

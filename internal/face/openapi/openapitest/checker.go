@@ -22,7 +22,7 @@ type Checker struct {
 	doc      description
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
-	schemas  map[string]*jsonschema.Schema // by their place in the document
+	schemas  map[string]*jsonschema.Schema // by their JSON pointers in the document
 }
 
 // documentURL names the document within the schema compiler, which fetches nothing from it.
@@ -68,22 +68,22 @@ func (c *Checker) Check(tb testing.TB, method, path string, status int, header h
 	}
 }
 
-// CheckValue fails the test unless a JSON text fits the schema at a place in the document, such as
+// CheckValue fails the test unless a JSON text fits the schema at a JSON pointer into the document, such as
 // #/components/schemas/App.
-func (c *Checker) CheckValue(tb testing.TB, place string, text []byte) {
+func (c *Checker) CheckValue(tb testing.TB, pointer string, text []byte) {
 	tb.Helper()
-	if err := c.Fits(place, text); err != nil {
+	if err := c.Fits(pointer, text); err != nil {
 		tb.Errorf("%v\n%s", err, text)
 	}
 }
 
-// Fits returns an error that says why a JSON text does not fit the schema at a place in the document.
-func (c *Checker) Fits(place string, text []byte) error {
+// Fits returns an error that says why a JSON text does not fit the schema at a JSON pointer into the document.
+func (c *Checker) Fits(pointer string, text []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
-	return c.validate(place, value)
+	return c.validate(pointer, value)
 }
 
 func (c *Checker) check(method, path string, status int, header http.Header, body []byte) error {
@@ -118,15 +118,15 @@ var forBrowsers = []string{"Cache-Control", "Access-Control-Allow-Origin"}
 
 func (c *Checker) checkHeaders(at string, found response, headers http.Header) error {
 	for name, h := range found.Headers {
-		place := at + "/headers/" + name
+		pointer := at + "/headers/" + name
 		if h.Ref != "" {
-			place, h = h.Ref, c.doc.Components.Headers[lastPart(h.Ref)]
+			pointer, h = h.Ref, c.doc.Components.Headers[lastPart(h.Ref)]
 		}
 		text := headers.Get(name)
 		if text == "" && !h.Required {
 			continue
 		}
-		if err := c.validate(place+"/schema", h.value(text)); err != nil {
+		if err := c.validate(pointer+"/schema", h.value(text)); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
 		}
 	}
@@ -146,29 +146,29 @@ func (h header) value(text string) any {
 	return text
 }
 
-// validate checks a value against the schema at a place in the document.
-func (c *Checker) validate(place string, value any) error {
-	schema, err := c.schema(place)
+// validate checks a value against the schema at a JSON pointer into the document.
+func (c *Checker) validate(pointer string, value any) error {
+	schema, err := c.schema(pointer)
 	if err != nil {
 		return err
 	}
 	return schema.Validate(value)
 }
 
-func (c *Checker) schema(place string) (*jsonschema.Schema, error) {
+func (c *Checker) schema(pointer string) (*jsonschema.Schema, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if schema, ok := c.schemas[place]; ok {
+	if schema, ok := c.schemas[pointer]; ok {
 		return schema, nil
 	}
-	schema, err := c.compiler.Compile(documentURL + place)
+	schema, err := c.compiler.Compile(documentURL + pointer)
 	if err == nil {
-		c.schemas[place] = schema
+		c.schemas[pointer] = schema
 	}
 	return schema, err
 }
 
-// find returns the described answer and its place in the document. Otherwise it allows only 404 on an unknown path and
+// find returns the described answer and the JSON pointer to it. Otherwise it allows only 404 on an unknown path and
 // 405 on a known one.
 func (d *description) find(method, path string, status int) (string, response, error) {
 	item, known := d.item(path)

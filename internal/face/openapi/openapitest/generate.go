@@ -45,10 +45,10 @@ func (g *Generator) Chance(n int) bool { return g.Rand.IntN(n) == 0 }
 // Pick returns one of several.
 func Pick[T any](g *Generator, all []T) T { return all[g.Rand.IntN(len(all))] }
 
-// At returns the part of the document at a place, such as #/components/schemas/App.
-func (g *Generator) At(place string) any {
+// At returns the part of the document at a JSON pointer, such as #/components/schemas/App.
+func (g *Generator) At(pointer string) any {
 	var found any = g.document
-	for _, name := range strings.Split(place, "/")[1:] {
+	for _, name := range strings.Split(pointer, "/")[1:] {
 		object, _ := found.(map[string]any)
 		found = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]
 	}
