@@ -122,7 +122,7 @@ func TestAppsAndPeople(t *testing.T) {
 	}
 }
 
-// Packages in base import only the standard library and each other.
+// Packages in base import only the standard library, golang.org/x and each other.
 func TestBaseHasNoDependencies(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t) {

@@ -79,8 +79,8 @@ type (
 	}
 	fieldView struct {
 		Name, In, Description string
-		Required                 bool
-		Type                     typeView
+		Required              bool
+		Type                  typeView
 	}
 	// typeView describes the type of a value. Object is the name of its schema, if the page shows that.
 	typeView struct {
