@@ -7,6 +7,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/infra/db"
 )
 
@@ -72,7 +73,7 @@ func checkStructure(name string, f patch.Field[string]) error {
 func configSchema() field {
 	at := func(p *Plugin) *string { return &p.ConfigSchema }
 	f := structure("config_schema", at, func(d *Draft) *patch.Field[string] { return &d.ConfigSchema })
-	f.shown = func(p *Plugin) any { return activity.JSON(masked(*at(p))) }
+	f.shown = func(p *Plugin) any { return activity.JSON(configschema.Masked(*at(p))) }
 	return f
 }
 
@@ -135,7 +136,7 @@ func difference(before, after *Plugin) []activity.Change {
 		if !f.same(before, after) {
 			old, now := f.shown(before), f.shown(after)
 			if reflect.DeepEqual(old, now) { // only what is masked has changed
-				old, now = Mask, Mask+" (changed)"
+				old, now = configschema.Mask, configschema.Mask+" (changed)"
 			}
 			changes = append(changes, activity.Changed(f.name, old, now))
 		}

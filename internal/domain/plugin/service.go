@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/sandbox"
 	"foyer/internal/infra/upstream"
@@ -192,7 +193,7 @@ func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (p
 			return listExporting(ctx, q, c.Organization.ID, p)
 		})
 	for i := range found.Items {
-		found.Items[i].ConfigSchema = masked(found.Items[i].ConfigSchema)
+		found.Items[i].ConfigSchema = configschema.Masked(found.Items[i].ConfigSchema)
 	}
 	return found, err
 }

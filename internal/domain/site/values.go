@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/configschema"
 )
 
 const (
@@ -23,7 +23,7 @@ type schema []field
 
 // field is a field of a schema.
 type field struct {
-	plugin.SchemaField
+	configschema.Field
 	choices map[string]bool // in the form of plain
 }
 
@@ -31,7 +31,7 @@ type field struct {
 func newSchema(configSchema string) schema {
 	var s schema
 	for _, f := range keyed(configSchema) {
-		one := field{SchemaField: f}
+		one := field{Field: f}
 		if f.Type == "choice" {
 			one.choices = make(map[string]bool, len(f.Choices))
 			for _, choice := range f.Choices {
@@ -45,9 +45,9 @@ func newSchema(configSchema string) schema {
 
 // keyed lists the fields of a config_schema that have a key. If several fields have one key, the first counts, and it
 // is secret if any of them is.
-func keyed(configSchema string) (fields []plugin.SchemaField) {
+func keyed(configSchema string) (fields []configschema.Field) {
 	at := map[string]int{}
-	for _, f := range plugin.SchemaFields(configSchema) {
+	for _, f := range configschema.Fields(configSchema) {
 		i, told := at[f.Key]
 		switch {
 		case f.Key == "":
@@ -62,11 +62,11 @@ func keyed(configSchema string) (fields []plugin.SchemaField) {
 }
 
 // fills reports whether a page gets the value of a field.
-func fills(f plugin.SchemaField) bool { return f.Site && !f.Hidden() }
+func fills(f configschema.Field) bool { return f.Site && !f.Hidden() }
 
 // Fields lists the fields of a config_schema whose values pages get, in its order.
-func Fields(configSchema string) []plugin.SchemaField {
-	return slices.DeleteFunc(keyed(configSchema), func(f plugin.SchemaField) bool { return !fills(f) })
+func Fields(configSchema string) []configschema.Field {
+	return slices.DeleteFunc(keyed(configSchema), func(f configschema.Field) bool { return !fills(f) })
 }
 
 // unknown finds given keys that the schema does not have. Only the first fault names the keys that it has: a thousand
@@ -204,7 +204,7 @@ func (s schema) shown(v values) string {
 		if given, ok := v[f.Key]; ok {
 			value = string(given)
 		}
-		if !fills(f.SchemaField) || value == "" {
+		if !fills(f.Field) || value == "" {
 			continue
 		}
 		if out.Len() > 1 {

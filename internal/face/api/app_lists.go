@@ -5,6 +5,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
 )
@@ -47,7 +48,7 @@ func pluginOf(o plugin.CatalogApp) plugin.Plugin { return o.Plugin }
 func appendExporting(b []byte, p plugin.Plugin) []byte {
 	b = appendPluginFields(append(b, '{'), p)
 	b = append(wire.AppendName(b, "config"), '{')
-	for i, d := range plugin.Defaults(p.ConfigSchema) {
+	for i, d := range configschema.Defaults(p.ConfigSchema) {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -6,6 +6,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/console/markdown"
 	"foyer/internal/face/console/markup"
@@ -63,9 +64,9 @@ func showEntry(v *visit) (markup.Page, error) {
 	} else if err != nil {
 		shown.Fault = fault.Of(err)[0].Detail
 	}
-	for _, field := range plugin.SchemaFields(shown.Review.ConfigSchema) {
+	for _, field := range configschema.Fields(shown.Review.ConfigSchema) {
 		if field.Key != "" {
-			shown.Fields = append(shown.Fields, setting{SchemaField: field})
+			shown.Fields = append(shown.Fields, setting{Field: field})
 		}
 	}
 	return markup.Fill("entry.html", shown), nil

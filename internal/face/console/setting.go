@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"foyer/client"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/site"
 )
 
 // setting is a field of a config_schema that pages get, or, without a key, a heading.
 type setting struct {
-	plugin.SchemaField
+	configschema.Field
 	Given string // as the form has it; "": the default
 	given json.RawMessage
 }
@@ -69,7 +69,7 @@ func asTyped(value json.RawMessage) string {
 func settings(schema, config json.RawMessage, unwanted map[string]bool) []setting {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given) // without values there are none
-	fields, asked := plugin.SchemaFields(string(schema)), map[string]plugin.SchemaField{}
+	fields, asked := configschema.Fields(string(schema)), map[string]configschema.Field{}
 	for _, f := range fields {
 		if unwanted[f.Key] && given[f.Key] != nil {
 			asked[f.Key] = f
@@ -83,7 +83,7 @@ func settings(schema, config json.RawMessage, unwanted map[string]bool) []settin
 		first, ok := asked[f.Key]
 		switch {
 		case f.Key == "" && f.Heading() != "":
-			all = append(all, setting{SchemaField: f})
+			all = append(all, setting{Field: f})
 		case ok && first.Type == "choice":
 			all = append(all, setting{first, string(given[f.Key]), given[f.Key]})
 		case ok:

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"foyer/client"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/face/console/markup"
 )
 
@@ -46,31 +46,31 @@ func mayWait(fields []fieldChange) bool {
 
 // fieldChanges returns the fields that only one schema has, or that differ between both.
 func fieldChanges(before, after json.RawMessage) []fieldChange {
-	was, is := plugin.SchemaFields(string(before)), plugin.SchemaFields(string(after))
+	was, is := configschema.Fields(string(before)), configschema.Fields(string(after))
 	had, has := byKey(was), byKey(is)
 	var all []fieldChange
 	for _, f := range is {
 		before, stays := had[f.Key]
 		if f.Key != "" && (!stays || !alike(before, f)) {
-			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Changed: stays, Needs: f.Needed() && !before.Needed()})
+			all = append(all, fieldChange{Title: setting{Field: f}.Title(), Changed: stays, Needs: f.Needed() && !before.Needed()})
 		}
 	}
 	for _, f := range was {
 		if _, stays := has[f.Key]; f.Key != "" && !stays {
-			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Gone: true})
+			all = append(all, fieldChange{Title: setting{Field: f}.Title(), Gone: true})
 		}
 	}
 	return all
 }
 
 // alike reports whether two fields take the same values, and pages get the same values from them.
-func alike(a, b plugin.SchemaField) bool {
+func alike(a, b configschema.Field) bool {
 	return a.Type == b.Type && a.Default == b.Default && slices.Equal(a.Choices, b.Choices) &&
 		a.Secret == b.Secret && a.Site == b.Site && a.Required == b.Required
 }
 
-func byKey(fields []plugin.SchemaField) map[string]plugin.SchemaField {
-	keyed := make(map[string]plugin.SchemaField, len(fields))
+func byKey(fields []configschema.Field) map[string]configschema.Field {
+	keyed := make(map[string]configschema.Field, len(fields))
 	for _, f := range fields {
 		keyed[f.Key] = f
 	}

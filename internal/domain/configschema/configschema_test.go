@@ -1,4 +1,4 @@
-package plugin
+package configschema
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ func TestMasked(t *testing.T) {
 		`[{"key":"a","secret":true}]`:                                                 `[{"key":"a","secret":true}]`,
 		`[{"key":"a","type":"attachment","default":"pw"}]`:                            `[{"key":"a","type":"attachment","default":"********"}]`,
 	} {
-		if got := masked(schema); got != want {
+		if got := Masked(schema); got != want {
 			t.Errorf("%s: got %s, want %s", schema, got, want)
 		}
 	}
@@ -33,12 +33,12 @@ func FuzzMasked(f *testing.F) {
 		if !json.Valid([]byte(schema)) {
 			return
 		}
-		got := masked(schema)
+		got := Masked(schema)
 		if !json.Valid([]byte(got)) {
 			t.Fatalf("%q became %q", schema, got)
 		}
-		if masked(got) != got || !strings.Contains(got, Mask) && got != schema {
-			t.Errorf("%q became %q, and then %q", schema, got, masked(got))
+		if Masked(got) != got || !strings.Contains(got, Mask) && got != schema {
+			t.Errorf("%q became %q, and then %q", schema, got, Masked(got))
 		}
 	})
 }
@@ -55,7 +55,7 @@ func TestNeeded(t *testing.T) {
 		`{"key":"a","site":true,"required":true,"type":"attachment"}`:       false,
 		`{"key":"a","site":true,"required":true,"default":null,"x":"...."}`: true,
 	} {
-		if got := SchemaFields("[" + field + "]")[0].Needed(); got != want {
+		if got := Fields("[" + field + "]")[0].Needed(); got != want {
 			t.Errorf("%s: needed %t", field, got)
 		}
 	}
