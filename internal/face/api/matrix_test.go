@@ -77,7 +77,12 @@ func (r *rig) target(route api.Route) string {
 		r.send(r.key, "DELETE", "/webhooks/"+r.hook, "") // an organization may have 50
 		r.hook = r.webhook(`"app.*"`)
 		return strings.NewReplacer("{id}", r.hook, "{delivery_id}", "1000000").Replace(path)
-	case strings.Contains(path, "/keys/{id}"), strings.Contains(path, "/sessions/{id}"):
+	case strings.Contains(path, "/sessions/{id}"):
+		if _, err := r.api.SignIn.ByKey(r.t.Context(), r.key, access.SessionDraft{}); err != nil {
+			r.t.Fatal(err)
+		}
+		return strings.Replace(path, "{id}", between(r.send(r.key, "GET", "/api/users/@me/sessions", "").body, `{"id":`, `,`), 1)
+	case strings.Contains(path, "/keys/{id}"):
 		return strings.Replace(path, "{id}", "1000000", 1)
 	case strings.Contains(path, "{id}"):
 		return strings.Replace(path, "{id}", r.app(`{"name":"matrix"}`), 1)
