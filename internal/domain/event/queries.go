@@ -13,11 +13,7 @@ const columns = `id, organization_id, url, events, description, enabled, disable
 
 func (w *Webhook) fields() []any {
 	return []any{
-		&w.ID, &w.OrganizationID, &w.URL,
-		db.JSON(&w.Events),
-		&w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt,
-		&w.sealed,
-		db.JSON(&w.oldSecrets),
+		&w.ID, &w.OrganizationID, &w.URL, &w.Events, &w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt, &w.sealed, &w.oldSecrets,
 		&w.position, db.Null(&w.failingSince), &w.Held, &w.leaseUntil,
 	}
 }

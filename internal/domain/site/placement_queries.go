@@ -14,8 +14,7 @@ const placementColumns = `p.site_id, s.name, s.token, p.organization_id, p.app_i
 func (p *Placement) fields() []any {
 	return []any{
 		&p.SiteID, &p.SiteName, &p.SiteToken, &p.OrganizationID, &p.AppID, &p.Name, &p.Enabled, &p.Position, &p.Version, &p.Running, &p.kept, &p.Held,
-		db.JSON(&p.Paths),
-		&p.Config, &p.Values, &p.CreatedAt, &p.UpdatedAt,
+		&p.Paths, &p.Config, &p.Values, &p.CreatedAt, &p.UpdatedAt,
 	}
 }
 
@@ -105,7 +104,7 @@ func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID stri
 
 // listOtherPaths lists the paths of each of the other apps on a site.
 func listOtherPaths(ctx context.Context, q db.Querier, s Site, appID int64) ([][]string, error) {
-	return db.All(ctx, q, func(paths *[]string) []any { return []any{db.JSON(paths)} },
+	return db.All(ctx, q, db.Value[[]string],
 		`SELECT paths FROM placements WHERE organization_id = $1 AND site_id = $2 AND app_id <> $3`, s.OrganizationID, s.ID, appID)
 }
 

@@ -17,9 +17,7 @@ const columns = `sites.id, sites.organization_id, sites.name, sites.token, sites
 
 func (s *Site) fields() []any {
 	return []any{
-		&s.ID, &s.OrganizationID, &s.Name, &s.Token, &s.Enabled, &s.Demo,
-		db.JSON(&s.Origins),
-		&s.Revision, &s.AppsCount, &s.CreatedAt, &s.UpdatedAt, &s.stamp, &s.access,
+		&s.ID, &s.OrganizationID, &s.Name, &s.Token, &s.Enabled, &s.Demo, &s.Origins, &s.Revision, &s.AppsCount, &s.CreatedAt, &s.UpdatedAt, &s.stamp, &s.access,
 	}
 }
 
@@ -151,16 +149,14 @@ type listed struct {
 }
 
 func (l *listed) fields() []any {
-	return []any{
-		&l.siteID, &l.ID, &l.Name, &l.Version, &l.token, &l.sum, &l.Integrity, &l.values,
-		db.JSON(&l.paths),
-	}
+	return []any{&l.ID, &l.Name, &l.Version, &l.token, &l.sum, &l.Integrity}
 }
 
 // listListed lists the apps for the manifests of some sites, each site's in its order.
 func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, error) {
-	return db.All(ctx, q, (*listed).fields, `
-		SELECT p.site_id, p.app_id, a.name, p.running, s.public_token, v.bundle, v.bundle_integrity, p.site_values, p.paths
+	fields := func(l *listed) []any { return append(l.fields(), &l.siteID, &l.values, &l.paths) }
+	return db.All(ctx, q, fields, `
+		SELECT p.app_id, a.name, p.running, s.public_token, v.bundle, v.bundle_integrity, p.site_id, p.site_values, p.paths
 		FROM placements p JOIN plugins a ON a.id = p.app_id JOIN plugin_sources s ON s.plugin_id = p.app_id
 		JOIN plugin_versions v ON v.plugin_id = p.app_id AND v.number = p.running
 		WHERE`+ofBatch+` AND p.running > 0 ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)

@@ -2,6 +2,7 @@ package db
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -24,8 +25,8 @@ func scanRow(row *sqlite.Stmt, dest []any) error {
 	return nil
 }
 
-// assign sets a field to the value of a column. Fields are texts, whole numbers, booleans, times, and types based on
-// these; other types have their own Scan.
+// assign sets a field to the value of a column. Fields are texts, whole numbers, booleans, times, types based on these,
+// and slices, which are read from JSON; other types have their own Scan.
 func assign(dest any, row *sqlite.Stmt, column int) error {
 	kind := row.Kind(column)
 	switch d := dest.(type) {
@@ -38,6 +39,9 @@ func assign(dest any, row *sqlite.Stmt, column int) error {
 	}
 	if kind == sqlite.Integer && assignInt(dest, row.Int(column)) || kind == sqlite.Text && assignText(dest, row, column) {
 		return nil
+	}
+	if kind == sqlite.Text && reflect.TypeOf(dest).Elem().Kind() == reflect.Slice {
+		return json.Unmarshal([]byte(row.Text(column)), dest)
 	}
 	return fmt.Errorf("scan %T: the column is NULL, or of another type", dest)
 }

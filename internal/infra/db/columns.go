@@ -2,7 +2,6 @@ package db
 
 import (
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -65,21 +64,4 @@ func (n nullable[T]) Scan(src any) error {
 	}
 	*n.v = scanned
 	return nil
-}
-
-// JSON scans a column of JSON into *list.
-func JSON[T any](list *[]T) fromJSON[T] { return fromJSON[T]{list} }
-
-type fromJSON[T any] struct{ list *[]T }
-
-// Scan implements sql.Scanner.
-func (j fromJSON[T]) Scan(src any) error {
-	var text []byte
-	switch v := src.(type) {
-	case string:
-		text = []byte(v)
-	case []byte:
-		text = v
-	}
-	return json.Unmarshal(text, j.list)
 }

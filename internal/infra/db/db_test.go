@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,6 +64,22 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 			if got.verified != want.verified || !got.at.Equal(at) || !got.none.IsZero() || got.text != "" || got.id != 0 {
 				t.Errorf("%s: got %+v, want %+v", what, got, want)
 			}
+		}
+	})
+}
+
+// A list is read from JSON, and only from JSON.
+func TestListsAreJSON(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, `CREATE TABLE lists (list JSON NOT NULL, text TEXT NOT NULL)`)
+		exec(t, d, `INSERT INTO lists (list, text) VALUES ('["a","b"]', 'a,b')`)
+		list, err := db.One(t.Context(), d, db.Value[[]string], `SELECT list FROM lists`)
+		if err != nil || !slices.Equal(list, []string{"a", "b"}) {
+			t.Errorf("got %q, %v", list, err)
+		}
+		if list, err := db.One(t.Context(), d, db.Value[[]string], `SELECT text FROM lists`); err == nil {
+			t.Errorf("a text is read as %q", list)
 		}
 	})
 }
@@ -447,7 +464,7 @@ func TestOpenRefusesOlderSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = '1100_schema.sql'`)
+		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = '1200_schema.sql'`)
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}

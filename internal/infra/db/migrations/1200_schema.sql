@@ -284,7 +284,7 @@ CREATE TABLE sites (
 	token           TEXT NOT NULL UNIQUE, -- in the urls that pages load
 	enabled         BOOLEAN NOT NULL,
 	is_demo         BOOLEAN NOT NULL, -- created by the first start
-	origins         TEXT NOT NULL, -- a JSON array
+	origins         {{json}} NOT NULL, -- an array
 	revision        BIGINT NOT NULL, -- each change of apps counts it up
 	stamp           BIGINT NOT NULL, -- each change of apps adds a random number: the version of what servers cache
 	apps            TEXT NOT NULL, -- the manifest's list as JSON, its urls without the base url
@@ -305,7 +305,7 @@ CREATE TABLE placements (
 	running         BIGINT NOT NULL, -- the version in the manifest; 0: none
 	kept            BIGINT NOT NULL, -- the last version in the manifest; 0: none
 	held            TEXT NOT NULL, -- why running is not the wanted version; '': it is
-	paths           TEXT NOT NULL, -- a JSON array
+	paths           {{json}} NOT NULL, -- an array
 	config          TEXT NOT NULL, -- a JSON object: the values that users set
 	config_size     BIGINT NOT NULL, -- bytes
 	site_values     TEXT NOT NULL, -- a JSON object: the values that the page gets
@@ -506,12 +506,12 @@ CREATE TABLE webhooks (
 	id              {{identity}},
 	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	url             TEXT NOT NULL,
-	events          TEXT NOT NULL, -- a JSON array
+	events          {{json}} NOT NULL, -- an array
 	description     TEXT NOT NULL,
 	enabled         BOOLEAN NOT NULL,
 	disabled_reason TEXT NOT NULL, -- why foyer disabled it; '': it did not
 	secret          TEXT NOT NULL, -- sealed
-	old_secrets     TEXT NOT NULL DEFAULT '[]', -- a JSON array: each secret, sealed, and until when it still signs
+	old_secrets     {{json}} NOT NULL DEFAULT '[]', -- each secret, sealed, and until when it still signs
 	position        BIGINT NOT NULL, -- the number of the last entry that was processed
 	failing_since   {{timestamp}}, -- NULL: the last try succeeded
 	lease_until     {{timestamp}} NOT NULL, -- a server may send to it until then
