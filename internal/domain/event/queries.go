@@ -78,7 +78,7 @@ func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 // nor are slow come first, and among equals the one whose last turn was the longest ago. A time that is further ahead
 // than possible was stored before the clock stepped back.
 func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
-	fields := func(w *Webhook) []any { return append(w.fields(), milliseconds{&w.took}) }
+	fields := func(w *Webhook) []any { return append(w.fields(), &w.took) }
 	return db.All(ctx, q, fields, `
 		SELECT `+columns+`, took FROM (SELECT w.*,
 			COALESCE((SELECT d.duration_ms FROM webhook_deliveries d WHERE d.webhook_id = w.id ORDER BY d.id DESC LIMIT 1), 0) AS took
@@ -101,20 +101,9 @@ const deliveryColumns = `id, webhook_id, organization_id, number, event_id, type
 
 func (d *Delivery) fields() []any {
 	return []any{
-		&d.ID, &d.WebhookID, &d.organizationID, &d.Sequence, &d.EventID, &d.Type, &d.State, &d.Attempts, &d.Status, &d.Error,
-		milliseconds{&d.Duration},
-		&d.CreatedAt, db.Null(&d.TriedAt), db.Null(&d.DueAt),
+		&d.ID, &d.WebhookID, &d.organizationID, &d.Sequence, &d.EventID, &d.Type, &d.State, &d.Attempts, &d.Status, &d.Error, &d.Duration, &d.CreatedAt,
+		db.Null(&d.TriedAt), db.Null(&d.DueAt),
 	}
-}
-
-// milliseconds is a duration that is stored in milliseconds.
-type milliseconds struct{ d *time.Duration }
-
-// Scan implements sql.Scanner.
-func (m milliseconds) Scan(src any) error {
-	n, _ := src.(int64)
-	*m.d = time.Duration(n) * time.Millisecond
-	return nil
 }
 
 func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
@@ -122,7 +111,7 @@ func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 		INSERT INTO webhook_deliveries
 			(webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		d.WebhookID, d.organizationID, d.Sequence, d.EventID, d.Type, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), d.CreatedAt,
+		d.WebhookID, d.organizationID, d.Sequence, d.EventID, d.Type, d.State, d.Attempts, d.Status, d.Error, d.Duration, d.CreatedAt,
 		db.Null(&d.TriedAt), db.Null(&d.DueAt))
 }
 
@@ -132,7 +121,7 @@ func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8
 		WHERE id = $1 AND organization_id = $9 AND (due_at = $10 OR due_at IS NULL AND ($10 IS NULL OR $2 <> 'pending'))`,
-		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), db.Null(&d.TriedAt), db.Null(&d.DueAt), d.organizationID, db.Null(&d.wasDue))
+		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration, db.Null(&d.TriedAt), db.Null(&d.DueAt), d.organizationID, db.Null(&d.wasDue))
 }
 
 func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, limit int) ([]Delivery, error) {
@@ -148,9 +137,9 @@ func failPending(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error 
 		WHERE webhook_id = $1 AND organization_id = $3 AND due_at IS NOT NULL`, w.ID, at, w.OrganizationID)
 }
 
-func findDelivery(ctx context.Context, q db.Querier, w Webhook, id int64, lock string) (Delivery, error) {
-	return db.One(ctx, q, (*Delivery).fields, `
-		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $2 AND id = $3`+lock, w.ID, w.OrganizationID, id)
+func lockDelivery(ctx context.Context, tx *db.Tx, w Webhook, id int64) (Delivery, error) {
+	return db.One(ctx, tx, (*Delivery).fields, `
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $2 AND id = $3 FOR UPDATE`, w.ID, w.OrganizationID, id)
 }
 
 // ofWebhook names the organization through the webhook, so that counting reads only an index, which does not have the

@@ -280,7 +280,7 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 // Redeliver sends an event to a webhook again, with as many tries as a new event gets.
 func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID int64) (d Delivery, err error) {
 	_, err = s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
-		if d, err = findDelivery(ctx, tx, *w, deliveryID, " FOR UPDATE"); err != nil {
+		if d, err = lockDelivery(ctx, tx, *w, deliveryID); err != nil {
 			return access.OrNotFound(err)
 		}
 		if err := w.whyNotSent(); err != nil {

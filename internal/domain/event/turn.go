@@ -70,7 +70,7 @@ func (s Service) look(ctx context.Context, log *slog.Logger, slots slots, sendin
 	}
 	for _, w := range webhooks {
 		free := slots.fine
-		if w.fails() || w.took > turnTime {
+		if w.fails() || w.took > turnTime.Milliseconds() {
 			free = slots.other
 		}
 		select {

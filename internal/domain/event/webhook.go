@@ -29,10 +29,10 @@ type Webhook struct {
 
 	sealed       string
 	oldSecrets   []oldSecret
-	position     int64         // the number of the last entry that was looked at
-	failingSince time.Time     // zero: the webhook does not fail
-	leaseUntil   time.Time     // a server sends to it until then
-	took         time.Duration // that its last delivery took, if it was read by due
+	position     int64     // the number of the last entry that was looked at
+	failingSince time.Time // zero: the webhook does not fail
+	leaseUntil   time.Time // a server sends to it until then
+	took         int64     // milliseconds that its last delivery took, if it was read by due
 }
 
 // oldSecret is a replaced secret, which still signs until a time.
@@ -200,7 +200,7 @@ type Delivery struct {
 	Attempts  int
 	Status    int    // of the last answer; 0: there was none
 	Error     string // a class, as api.md lists them; "": none
-	Duration  time.Duration
+	Duration  int64  // of the last try, in milliseconds
 	CreatedAt time.Time
 	TriedAt   time.Time // zero: not yet
 	DueAt     time.Time // zero: there is no further try

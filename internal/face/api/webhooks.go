@@ -37,7 +37,7 @@ func appendDelivery(b []byte, d event.Delivery) []byte {
 	b = wire.AppendInt(b, "attempts", int64(d.Attempts))
 	b = wire.AppendInt(b, "status", int64(d.Status))
 	b = wire.AppendField(b, "error", d.Error)
-	b = wire.AppendInt(b, "duration_ms", d.Duration.Milliseconds())
+	b = wire.AppendInt(b, "duration_ms", d.Duration)
 	b = wire.AppendTime(b, "created_at", d.CreatedAt)
 	b = wire.AppendTime(b, "tried_at", d.TriedAt)
 	return append(wire.AppendTime(b, "next_try_at", d.DueAt), '}')
