@@ -30,6 +30,13 @@ func (f Field[T]) Or(fallback T) T {
 	return f.Value
 }
 
+// Apply sets *to to the field's value, if the body contains the field; null is the zero value.
+func (f Field[T]) Apply(to *T) {
+	if f.Set {
+		*to = f.Value
+	}
+}
+
 // Check returns what makes the field unusable for any purpose: a wrong type, or a null where null has no meaning.
 func (f Field[T]) Check(name string) error {
 	switch {

@@ -6,6 +6,21 @@ import (
 	"foyer/internal/base/patch"
 )
 
+func TestApply(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		field patch.Field[string]
+		want  string
+	}{
+		"absent": {patch.Field[string]{}, "before"}, "null": {patch.Field[string]{Set: true, Null: true}, ""}, "a value": {patch.Of("after"), "after"},
+	} {
+		got := "before"
+		if c.field.Apply(&got); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	for text, blank := range map[string]bool{

@@ -164,17 +164,11 @@ func (d *Draft) apply(w *Webhook) error {
 	if w.Held && d.Enabled.Set && d.Enabled.Value {
 		return fault.Field(fault.Invalid, "enabled", "%s", HeldReason)
 	}
-	if d.URL.Set {
-		w.URL = d.URL.Value
-	}
-	if d.Events.Set {
-		w.Events = d.Events.Value
-	}
-	if d.Description.Set {
-		w.Description = d.Description.Value
-	}
-	if d.Enabled.Set && !w.Held { // a webhook that is held is already shown as off
-		w.Enabled = d.Enabled.Value
+	d.URL.Apply(&w.URL)
+	d.Events.Apply(&w.Events)
+	d.Description.Apply(&w.Description)
+	if !w.Held { // else it is already shown as off
+		d.Enabled.Apply(&w.Enabled)
 	}
 	return nil
 }

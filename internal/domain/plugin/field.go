@@ -97,11 +97,7 @@ func drafted[T any](f field, at func(*Plugin) *T, draft func(*Draft) *patch.Fiel
 		return f
 	}
 	f.fault = func(d *Draft) error { return check(f.name, *draft(d)) }
-	f.apply = func(d *Draft, p *Plugin) {
-		if given := draft(d); given.Set { // null is the zero value
-			*at(p) = given.Value
-		}
-	}
+	f.apply = func(d *Draft, p *Plugin) { draft(d).Apply(at(p)) }
 	return f
 }
 

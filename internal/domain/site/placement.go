@@ -160,18 +160,10 @@ func (d PlacementDraft) changing(p Placement) PlacementDraft {
 
 // apply sets the fields that the draft names.
 func (d *PlacementDraft) apply(p *Placement) {
-	if d.Enabled.Set {
-		p.Enabled = d.Enabled.Value
-	}
-	if d.Position.Set {
-		p.Position = d.Position.Value
-	}
-	if d.Version.Set {
-		p.Version = d.Version.Value // null is 0
-	}
-	if d.Paths.Set {
-		p.Paths = d.Paths.Value
-	}
+	d.Enabled.Apply(&p.Enabled)
+	d.Position.Apply(&p.Position)
+	d.Version.Apply(&p.Version)
+	d.Paths.Apply(&p.Paths)
 	if d.Config.Set {
 		p.Config = encode(readValues(p.Config).with(d.Config.Value))
 	}

@@ -90,15 +90,9 @@ func reasonChange(field string, before, after bool, reason string) []activity.Ch
 
 // apply sets the fields that the draft names.
 func (d *Draft) apply(s *Site) {
-	if d.Name.Set {
-		s.Name = d.Name.Value
-	}
-	if d.Enabled.Set {
-		s.Enabled = d.Enabled.Value
-	}
-	if d.Origins.Set {
-		s.Origins = d.Origins.Value
-	}
+	d.Name.Apply(&s.Name)
+	d.Enabled.Apply(&s.Enabled)
+	d.Origins.Apply(&s.Origins)
 }
 
 func checkOrigins(f patch.Field[[]string]) error {
