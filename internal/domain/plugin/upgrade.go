@@ -191,7 +191,7 @@ func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (V
 // storedTarget returns a stored version as a target; a saved one may lack a manifest.
 func storedTarget(ctx context.Context, q db.Querier, v Version) (target, error) {
 	to := target{stored: v}
-	text, err := findText(ctx, q, v.id, manifestName)
+	text, err := findManifest(ctx, q, v.id)
 	if errors.Is(err, db.ErrNoRow) {
 		return to, nil
 	}

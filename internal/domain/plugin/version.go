@@ -153,7 +153,7 @@ func keepsBundle(ctx context.Context, q db.Querier, v Version) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	manifest, err := findText(ctx, q, v.id, manifestName)
+	manifest, err := findManifest(ctx, q, v.id)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return false, err
 	}

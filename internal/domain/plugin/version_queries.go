@@ -205,11 +205,11 @@ func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]st
 	return status, err
 }
 
-// findText returns the text of one file of a version.
-func findText(ctx context.Context, q db.Querier, versionID int64, name string) (string, error) {
+// findManifest returns the text of a version's manifest.
+func findManifest(ctx context.Context, q db.Querier, versionID int64) (string, error) {
 	return db.One(ctx, q, db.Value[string], `
 		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
-		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
+		WHERE f.version_id = $1 AND f.name = $2`, versionID, manifestName)
 }
 
 // sums returns the set of the sums of a version's files.
