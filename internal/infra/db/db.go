@@ -122,18 +122,15 @@ func (d *DB) Waits() (now int, all time.Duration) {
 }
 
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	err := outside(ctx)
-	if err != nil {
+	if err := outside(ctx); err != nil {
 		return err
 	}
-	span := d.countStatement(ctx, query)
-	if d.sqlite != nil {
-		err = d.sqlite.readers.query(ctx, query, args, row)
-	} else {
-		err = d.postgres.query(ctx, query, args, row)
-	}
-	ended(span, err)
-	return err
+	return d.counted(ctx, query, func() error {
+		if d.sqlite != nil {
+			return d.sqlite.readers.query(ctx, query, args, row)
+		}
+		return d.postgres.query(ctx, query, args, row)
+	})
 }
 
 // InTx runs fn in a transaction. If fn returns nil, the transaction is committed, and on disk; else it is rolled back. On
@@ -200,10 +197,7 @@ type Tx struct {
 }
 
 func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	span := t.db.countStatement(ctx, query)
-	err := t.session.query(ctx, query, args, row)
-	ended(span, err)
-	return err
+	return t.db.counted(ctx, query, func() error { return t.session.query(ctx, query, args, row) })
 }
 
 // Value returns the columns of a query with one value in each row.
@@ -275,17 +269,15 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 // Exec runs a statement. If it fails, so does the transaction: the next statement that returns a result, or the commit,
 // returns the error.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
-	span := t.db.countStatement(ctx, query)
-	err := t.exec(ctx, query, args)
-	ended(span, err)
-	return classify(err)
+	return classify(t.db.counted(ctx, query, func() error { return t.exec(ctx, query, args) }))
 }
 
 // Changed runs a statement and returns its error and how many rows it changed.
-func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
-	span := t.db.countStatement(ctx, query)
-	n, err := t.changed(ctx, query, args)
-	ended(span, err)
+func Changed(ctx context.Context, t *Tx, query string, args ...any) (n int64, err error) {
+	err = t.db.counted(ctx, query, func() (err error) {
+		n, err = t.changed(ctx, query, args)
+		return err
+	})
 	return n, classify(err)
 }
 
@@ -312,9 +304,10 @@ func (d *DB) DeleteOld(ctx context.Context, table, key, which string, args ...an
 
 // Insert runs an INSERT of one row into a table with an id, and returns the id, or ErrNoRow if it made none.
 func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
-	span := t.db.countStatement(ctx, query)
-	id, err = t.insert(ctx, query, args)
-	ended(span, err)
+	err = t.db.counted(ctx, query, func() (err error) {
+		id, err = t.insert(ctx, query, args)
+		return err
+	})
 	return id, classify(err)
 }
 

@@ -7,27 +7,24 @@ import (
 	"foyer/internal/infra/trace"
 )
 
-// countStatement counts a statement, and starts its span if it is part of a trace. On PostgreSQL the span of a statement
-// without a result is short: it is sent with the next one.
-func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
+// counted runs a statement, counts it, and records its span if it is part of a trace. On PostgreSQL the span of a
+// statement without a result is short: it is sent with the next one.
+func (d *DB) counted(ctx context.Context, query string, run func() error) error {
 	d.statements.Add(1)
 	parent := trace.From(ctx)
 	if parent == nil {
-		return nil
+		return run()
 	}
 	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
 	s := parent.Child(verb)
+	defer s.End()
 	s.Set("db.system.name", d.engine())
 	s.Set("db.query.text", query) // without its arguments
-	return s
-}
-
-// ended ends the span of a statement.
-func ended(s *trace.Span, err error) {
+	err := run()
 	if err != nil {
 		s.Fail(err.Error())
 	}
-	s.End()
+	return err
 }
 
 func (d *DB) engine() string {

@@ -53,10 +53,7 @@ type snapshot struct {
 }
 
 func (s snapshot) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	span := s.db.countStatement(ctx, query)
-	err := s.Querier.query(ctx, query, args, row)
-	ended(span, err)
-	return err
+	return s.db.counted(ctx, query, func() error { return s.Querier.query(ctx, query, args, row) })
 }
 
 func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {
