@@ -11,20 +11,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pgxQuerier is a connection or a transaction.
-type pgxQuerier interface {
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+// postgresQuerier is a connection or a transaction.
+type postgresQuerier struct {
+	on interface {
+		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	}
 }
 
-func queryOn(ctx context.Context, on pgxQuerier, query string, args []any, row func(scan scanner) error) error {
-	rows, err := on.Query(ctx, query, args...)
+func (q postgresQuerier) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	rows, err := q.on.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	return each(rows, row)
 }
 
-// query is queryOn on any connection of the pool. If row fails, the connection is closed: it could only be reused after
+// query runs a query on any connection of the pool. If row fails, the connection is closed: it could only be reused after
 // receiving all other rows.
 func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	conn, err := p.acquire(ctx, false)
@@ -34,7 +36,7 @@ func (p *postgresDB) query(ctx context.Context, query string, args []any, row fu
 	defer p.release(conn)
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	return queryOn(ctx, conn, query, args, func(scan scanner) error {
+	return postgresQuerier{conn}.query(ctx, query, args, func(scan scanner) error {
 		err := row(scan)
 		if err != nil {
 			giveUp()

@@ -68,13 +68,6 @@ func (c *conn) view(fn func(q Querier) error) (err error) {
 	return fn(c)
 }
 
-// postgresView is a read-only transaction.
-type postgresView struct{ tx pgx.Tx }
-
-func (v postgresView) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	return queryOn(ctx, v.tx, query, args, row)
-}
-
 func (p *postgresDB) view(ctx context.Context, fn func(q Querier) error) (err error) {
 	conn, err := p.acquire(ctx, false)
 	if err != nil {
@@ -86,5 +79,5 @@ func (p *postgresDB) view(ctx context.Context, fn func(q Querier) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback(context.WithoutCancel(ctx))) }()
-	return fn(postgresView{tx})
+	return fn(postgresQuerier{tx})
 }
