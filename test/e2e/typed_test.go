@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,12 +8,6 @@ import (
 
 	"foyer/internal/infra/db/dbtest"
 )
-
-// back goes to the previous page, like the button of a browser: the page may come from a cache.
-var back = chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(history.back(), true)`))
-	return err
-})
 
 // Typed text is still there when the user comes back to the page, also after the server was unreachable while they sent
 // it.
@@ -39,7 +32,7 @@ func TestTypedTextIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(ctx, t, "typed", "Sites", follow("Sites"))
-	look(ctx, t, "typed", "Add an app", back)
+	look(ctx, t, "typed", "Add an app", chromedp.NavigateBack())
 	has("back", "name", "A banner")
 	has("back", "description", "What visitors see first")
 
@@ -74,15 +67,15 @@ func TestChoicesAreNotKept(t *testing.T) {
 	look(ctx, t, "choices-ticked", "Invites", follow("Invites"), tick, becomes(`1`, ticked))
 	look(ctx, t, "choices", "Members", follow("Members"))
 	i.call(key, "POST", "/invites", `{"target_email":"eve@x.example","send_email":false}`, 201) // it is first in the list
-	look(ctx, t, "choices-none", "Invites", leave(back), becomes(`0`, ticked))
+	look(ctx, t, "choices-none", "Invites", chromedp.NavigateBack(), becomes(`0`, ticked))
 
 	look(ctx, t, "choices-old", "old.ts", to(i.url+"/console/@current/apps/1/source?file=old.ts"), chromedp.Click(chromedp.CSS("[name=delete]")), becomes(`1`, ticked))
 	look(ctx, t, "choices-lib", "lib.ts", choose("lib.ts"), becomes(`""`, editorText))
 	look(ctx, t, "choices", "Members", follow("Members"))
-	look(ctx, t, "choices-kept", "lib.ts", leave(back), becomes(`0`, ticked))
+	look(ctx, t, "choices-kept", "lib.ts", chromedp.NavigateBack(), becomes(`0`, ticked))
 
 	look(ctx, t, "choices-runs", "Banner", to(i.url+"/console/@current/sites/1/apps/1"))
 	look(ctx, t, "choices", "Members", follow("Members"))
 	i.call(key, "PATCH", "/sites/1/apps/1", `{"enabled":false,"version":1}`, 200)
-	look(ctx, t, "choices-off", "Banner", leave(back), becomes(`0`, ticked), becomes(`"1"`, `document.getElementById("version").value`))
+	look(ctx, t, "choices-off", "Banner", chromedp.NavigateBack(), becomes(`0`, ticked), becomes(`"1"`, `document.getElementById("version").value`))
 }
