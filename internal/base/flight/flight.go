@@ -3,10 +3,10 @@ package flight
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
 	"golang.org/x/sync/singleflight"
+
+	"foyer/internal/base/panics"
 )
 
 // Group shares work by key. The zero Group is ready.
@@ -16,12 +16,11 @@ type Group[T any] struct{ calls singleflight.Group }
 // without it, even if it started for that caller.
 func (g *Group[T]) Do(ctx context.Context, key string, work func(context.Context) (T, error)) (T, error) {
 	done := g.calls.DoChan(key, func() (v any, err error) {
-		defer func() {
-			if p := recover(); p != nil { // no caller could recover: singleflight panics on a goroutine of its own
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		return work(context.WithoutCancel(ctx))
+		err = panics.Catch(func() (err error) { // no caller could recover: singleflight panics on a goroutine of its own
+			v, err = work(context.WithoutCancel(ctx))
+			return err
+		})
+		return v, err
 	})
 	select {
 	case <-ctx.Done():

@@ -3,15 +3,14 @@ package api
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strings"
 
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/panics"
 	"foyer/internal/base/precondition"
 	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
@@ -68,7 +67,7 @@ const forgotten = "a change did not check If-Match"
 func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			err = panics.From(p)
 		}
 	}()
 	r, err = a.expect(r, route, caller)
@@ -195,19 +194,14 @@ func (a *API) answerPanic(w http.ResponseWriter, r *http.Request) {
 	case http.ErrAbortHandler: // from fail
 		panic(p)
 	default:
-		a.fail(w, r, panicked(p))
+		a.fail(w, r, panics.From(p))
 	}
 }
-
-// panicError wraps the value that a handler panicked with.
-type panicError struct{ error }
-
-func panicked(p any) error { return panicError{fmt.Errorf("panic: %v\n%s", p, debug.Stack())} }
 
 // fail answers with err. It aborts an answer that has begun, so that no client takes it for a complete one. A panic is
 // reported even if the client disconnected.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if _, ok := errors.AsType[panicError](err); !ok && wire.DropIfDisconnected(w, r, err) {
+	if _, ok := errors.AsType[panics.Error](err); !ok && wire.DropIfDisconnected(w, r, err) {
 		return
 	}
 	a.Report(w, r, err)

@@ -5,8 +5,6 @@ package db
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,6 +12,7 @@ import (
 
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/panics"
 )
 
 // Querier runs queries: a DB on any connection, a Tx inside its transaction, a View in its snapshot.
@@ -154,22 +153,12 @@ func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 		return err
 	}
 	tx, within := &Tx{db: d}, context.WithValue(ctx, inside{}, true)
-	run := func() error { return safely(func() error { return fn(within, tx) }) }
+	run := func() error { return panics.Catch(func() error { return fn(within, tx) }) } // on SQLite, the goroutine serves other callers too
 	if d.sqlite != nil {
 		tx.session = d.sqlite.writer.conn
 		return classify(d.sqlite.writer.do(ctx, run))
 	}
 	return classify(d.postgres.do(ctx, tx, run))
-}
-
-// safely calls fn and turns a panic into an error: on SQLite, the goroutine serves other callers too.
-func safely(fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return fn()
 }
 
 // inside marks the context of a transaction or view.

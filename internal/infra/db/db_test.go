@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"foyer/internal/base/page"
+	"foyer/internal/base/panics"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -105,8 +106,8 @@ func TestInTxRollsBack(t *testing.T) {
 				}
 				return fn()
 			})
-			if err == nil {
-				t.Errorf("%s: no error", name)
+			if _, panicked := errors.AsType[panics.Error](err); err == nil || panicked != (name == "panic") {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 		wantUsers(t, d, 0)

@@ -6,15 +6,14 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"foyer/internal/base/panics"
 	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db"
 )
@@ -311,7 +310,7 @@ func (w worker) record(ctx context.Context, j Job, failed error) {
 }
 
 // attempt calls do with a timeout, and renews the lease meanwhile. It turns a panic into an error.
-func (w worker) attempt(stop context.Context, do func(context.Context, Job) error, j Job) (err error) {
+func (w worker) attempt(stop context.Context, do func(context.Context, Job) error, j Job) error {
 	ctx, leave := outlive(stop, stopLimit)
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
@@ -319,12 +318,7 @@ func (w worker) attempt(stop context.Context, do func(context.Context, Job) erro
 	defer renewing.Wait() // or the lease would be renewed after the job has ended
 	defer cancel()
 	renewing.Go(func() { w.renewUntilDone(ctx, cancel, j) })
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return do(ctx, j)
+	return panics.Catch(func() error { return do(ctx, j) })
 }
 
 // outlive returns a context that ends d after stop does.
