@@ -64,11 +64,11 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	if err != nil {
 		return Opened{}, access.OrNotFound(err)
 	}
-	w, ok := s.Links.verify(t, i.Issue)
+	via, ok := s.Links.verify(t, i.Issue)
 	if !ok {
 		return Opened{}, access.ErrNotFound
 	}
-	o, err := s.opened(ctx, q, i, w)
+	o, err := s.opened(ctx, q, i, via)
 	if fault.Is(err, fault.Denied) {
 		// Somebody may have accepted it between our two queries, and become a user.
 		if _, gone := findAnywhere(ctx, q, i.ID); gone != nil {
@@ -80,8 +80,8 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 
 // opened returns an invite as the holder of a link to it sees it, with the fault, if any, that keeps them from
 // answering it.
-func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w channel) (Opened, error) {
-	o := Opened{Invite: i, channel: w}
+func (s Service) opened(ctx context.Context, q db.Querier, i Invite, via channel) (Opened, error) {
+	o := Opened{Invite: i, channel: via}
 	var err error
 	if o.Organization, err = org.Find(ctx, q, i.OrganizationID); err != nil {
 		return Opened{}, err

@@ -51,19 +51,19 @@ const tokenSize = len(uuid.UUID{}) + sha256.Size
 var tokenText = base64.RawURLEncoding.Strict()
 
 // url is the link to an invite for one channel.
-func (l Links) url(i Invite, w channel) string { return l.baseURL + "/invite/" + l.token(i, w) }
+func (l Links) url(i Invite, via channel) string { return l.baseURL + "/invite/" + l.token(i, via) }
 
-func (l Links) token(i Invite, w channel) string {
+func (l Links) token(i Invite, via channel) string {
 	id := uuid.MustParse(i.ID)
-	return tokenText.EncodeToString(append(id[:], l.code(id, i.Issue, w)...))
+	return tokenText.EncodeToString(append(id[:], l.code(id, i.Issue, via)...))
 }
 
 // code binds a link to one issue of an invite, and to one channel.
-func (l Links) code(id uuid.UUID, issue int64, w channel) []byte {
+func (l Links) code(id uuid.UUID, issue int64, via channel) []byte {
 	mac := hmac.New(sha256.New, l.key)
 	mac.Write(id[:])
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(issue)))
-	mac.Write([]byte{byte(w)})
+	mac.Write([]byte{byte(via)})
 	return mac.Sum(nil)
 }
 
@@ -87,9 +87,9 @@ func (l Links) verify(t parsedToken, issue int64) (channel, bool) {
 	if l.key == nil {
 		return 0, false // otherwise anybody could make one
 	}
-	for _, w := range []channel{mailed, handed} {
-		if hmac.Equal(t.code, l.code(t.id, issue, w)) {
-			return w, true
+	for _, via := range []channel{mailed, handed} {
+		if hmac.Equal(t.code, l.code(t.id, issue, via)) {
+			return via, true
 		}
 	}
 	return 0, false

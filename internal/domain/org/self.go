@@ -167,8 +167,8 @@ func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller,
 	return u, s.recordUser(ctx, tx, by, u, changes)
 }
 
-// VerifyEmail marks a user's address as verified, inside Keys.Change. The first time, if the user was made by a link that
-// anybody may have had, it revokes all their keys and ends all their sessions.
+// VerifyEmail marks a user's address as verified, inside Keys.Change. The first time, if the user was made by a link
+// that anybody may have had, it revokes all their keys and ends all their sessions.
 func (s Service) VerifyEmail(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
 	u, err := findVerification(ctx, tx, userID)
 	if err != nil || u.verified {
@@ -182,8 +182,8 @@ func (s Service) VerifyEmail(ctx context.Context, tx *db.Tx, by access.Caller, u
 	return markVerified(ctx, tx, userID)
 }
 
-// VerifyOwnEmail is VerifyEmail for a user who is signed in and stays so: it does nothing for a user who was made by a link that
-// anybody may have had.
+// VerifyOwnEmail is VerifyEmail for a user who is signed in and stays so: it does nothing for a user who was made by a
+// link that anybody may have had.
 func (s Service) VerifyOwnEmail(ctx context.Context, tx *db.Tx, userID int64) error {
 	u, err := findVerification(ctx, tx, userID)
 	if err != nil || u.byHandedLink || u.verified {

@@ -66,8 +66,8 @@ type InstallReview struct {
 // maxTags is how many versions of an app are shown before it is installed.
 const maxTags = 20
 
-// ReviewInstall fetches and compiles the app of the catalog with a url, and returns what installing it would make, without
-// installing it.
+// ReviewInstall fetches and compiles the app of the catalog with a url, and returns what installing it would make,
+// without installing it.
 func (s Service) ReviewInstall(ctx context.Context, c access.Caller, url string) (InstallReview, error) {
 	if err := MayManage(c); err != nil {
 		return InstallReview{}, err

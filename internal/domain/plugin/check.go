@@ -76,9 +76,9 @@ func (s Service) checkedAt(o origin) time.Time {
 	return o.CheckedAt
 }
 
-// storeLatest stores the newest tag that a url had at a time, unless the stored one is newer (another server may have asked
-// since) or the plugin comes from another url by now. If there is no upstream, at is zero and the newest tag is the
-// plugin's own, which may have changed meanwhile.
+// storeLatest stores the newest tag that a url had at a time, unless the stored one is newer (another server may have
+// asked since) or the plugin comes from another url by now. If there is no upstream, at is zero and the newest tag is
+// the plugin's own, which may have changed meanwhile.
 func (s Service) storeLatest(ctx context.Context, c access.Caller, id int64, url, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if p, o, err = s.readable(ctx, tx, c, id); err != nil {

@@ -181,8 +181,8 @@ func describeEdited(d *Draft, before []File, edits []Edit) error {
 var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an installed app decides which files it has: change it with upgrade, or PATCH of the app.")
 
 // unchanged locks the plugin whose source was read. It fails if the source has changed or the caller may no longer
-// change the plugin. If contents is set, it locks the contents first. It reads again whether the plugin is
-// disabled, and by whom.
+// change the plugin. If contents is set, it locks the contents first. It reads again whether the plugin is disabled,
+// and by whom.
 func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read *Sources, contents bool) (Plugin, origin, access.Caller, error) {
 	if contents {
 		if err := lockContents(ctx, tx); err != nil {

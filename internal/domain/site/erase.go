@@ -15,8 +15,8 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	if err := plugin.LockAll(ctx, tx, organizationID); err != nil {
 		return err
 	}
-	w := newDependencies(tx)
-	w.erased, w.follows = organizationID, true
+	deps := newDependencies(tx)
+	deps.erased, deps.follows = organizationID, true
 	err := inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
 		var others []Site
 		for _, site := range sites {
@@ -31,7 +31,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 				return err
 			}
 		}
-		return s.refresh(ctx, tx, w, access.Caller{}, others, 0)
+		return s.refresh(ctx, tx, deps, access.Caller{}, others, 0)
 	})
 	if err != nil {
 		return err

@@ -57,11 +57,11 @@ func readEntries(apps string) []entry {
 // FollowApp updates the sites of an app in the transaction that changes the app, which must have locked it: all sites
 // change at the same moment.
 func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
-	w := newDependencies(tx)
-	w.follows = true
+	deps := newDependencies(tx)
+	deps.follows = true
 	next := func(ctx context.Context, after int64) ([]Site, error) { return lockSitesOfApp(ctx, tx, appID, after) }
 	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
-		a, err := w.app(ctx, appID)
+		a, err := deps.app(ctx, appID)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appI
 				return err
 			}
 		}
-		return s.refresh(ctx, tx, w, c, sites, appID)
+		return s.refresh(ctx, tx, deps, c, sites, appID)
 	})
 }
 
@@ -80,9 +80,9 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
 	}
-	w := newDependencies(tx)
+	deps := newDependencies(tx)
 	return inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
-		return s.refresh(ctx, tx, w, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, 0)
+		return s.refresh(ctx, tx, deps, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, 0)
 	})
 }
 
@@ -114,15 +114,15 @@ func inBatches(ctx context.Context, next func(ctx context.Context, after int64) 
 
 // refresh updates the placements of an app, or of all apps if appID is 0, on at most a batch of locked sites, and
 // publishes the sites.
-func (s Service) refresh(ctx context.Context, tx *db.Tx, w *dependencies, c access.Caller, sites []Site, appID int64) error {
+func (s Service) refresh(ctx context.Context, tx *db.Tx, deps *dependencies, c access.Caller, sites []Site, appID int64) error {
 	placements, err := listPlacementsOfSites(ctx, tx, sites, appID)
 	if err != nil {
 		return err
 	}
-	if err := s.resolveAll(ctx, tx, w, sites, placements, false); err != nil {
+	if err := s.resolveAll(ctx, tx, deps, sites, placements, false); err != nil {
 		return err
 	}
-	if err := s.resume(ctx, tx, w, sites); err != nil {
+	if err := s.resume(ctx, tx, deps, sites); err != nil {
 		return err
 	}
 	return s.publish(ctx, tx, c, sites)
@@ -131,17 +131,17 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *dependencies, c acce
 // resume runs placements that were held for lack of room, in their order, on at most a batch of locked sites where
 // other placements may have made room. It skips one that still does not fit. It looks at each placement once: a
 // placement that resumes takes room and frees none.
-func (s Service) resume(ctx context.Context, tx *db.Tx, w *dependencies, sites []Site) error {
+func (s Service) resume(ctx context.Context, tx *db.Tx, deps *dependencies, sites []Site) error {
 	held, err := listHeld(ctx, tx, sites)
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	return s.resolveAll(ctx, tx, w, sites, held, true)
+	return s.resolveAll(ctx, tx, deps, sites, held, true)
 }
 
 // resolveAll updates placements on at most a batch of locked sites. If they were waiting, a placement takes more room
 // only if it runs now.
-func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *dependencies, sites []Site, placements []Placement, waiting bool) error {
+func (s Service) resolveAll(ctx context.Context, tx *db.Tx, deps *dependencies, sites []Site, placements []Placement, waiting bool) error {
 	byID := make(map[int64]Site, len(sites))
 	for _, site := range sites {
 		byID[site.ID] = site
@@ -154,7 +154,7 @@ func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *dependencies, sit
 	for _, p := range placements {
 		before := p
 		others := taken[p.SiteID] - p.bytes()
-		if err := w.resolve(ctx, byID[p.SiteID], &p, others); err != nil {
+		if err := deps.resolve(ctx, byID[p.SiteID], &p, others); err != nil {
 			return err
 		}
 		if waiting && p.Running == before.Running {

@@ -132,18 +132,18 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revisio
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		w, err := lockApps(ctx, tx, old)
+		deps, err := lockApps(ctx, tx, old)
 		if err != nil {
 			return err
 		}
 		if site, err = s.ownSite(ctx, tx, c, id); err != nil {
 			return err
 		}
-		changes, err := s.replace(ctx, tx, w, site, old)
+		changes, err := s.replace(ctx, tx, deps, site, old)
 		if err != nil {
 			return err
 		}
-		if err := s.refresh(ctx, tx, w, c, []Site{site}, 0); err != nil {
+		if err := s.refresh(ctx, tx, deps, c, []Site{site}, 0); err != nil {
 			return err
 		}
 		changes = append(changes, activity.Changed("revision", nil, revision.Value)) // it may be the site's current one
@@ -156,18 +156,18 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revisio
 // lockApps locks the apps that are about to be placed, in their order, so that none changes before its new sites follow
 // it.
 func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*dependencies, error) {
-	w := newDependencies(tx)
-	w.follows = true
+	deps := newDependencies(tx)
+	deps.follows = true
 	for _, o := range all { // ordered by app id, see findSnapshots
-		if err := w.lock(ctx, tx, o.AppID); err != nil {
+		if err := deps.lock(ctx, tx, o.AppID); err != nil {
 			return nil, err
 		}
 	}
-	return w, nil
+	return deps, nil
 }
 
 // replace removes all placements of a site and inserts the old ones; it lists the changes of each app.
-func (s Service) replace(ctx context.Context, tx *db.Tx, w *dependencies, site Site, old []snapshot) (changes []activity.Change, err error) {
+func (s Service) replace(ctx context.Context, tx *db.Tx, deps *dependencies, site Site, old []snapshot) (changes []activity.Change, err error) {
 	placed, err := listPlacementsOfSites(ctx, tx, []Site{site}, 0)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, w *dependencies, site S
 	}
 	now := s.DB.Now()
 	for _, o := range old {
-		if w.apps[o.AppID].ID == 0 {
+		if deps.apps[o.AppID].ID == 0 {
 			continue // deleted since
 		}
 		p := Placement{

@@ -85,12 +85,12 @@ func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) er
 }
 
 // lock locks an app and reads it; the app may have been deleted.
-func (w *dependencies) lock(ctx context.Context, tx *db.Tx, appID int64) error {
+func (deps *dependencies) lock(ctx context.Context, tx *db.Tx, appID int64) error {
 	a, err := plugin.LockRunnable(ctx, tx, appID)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}
-	w.apps[appID] = a
+	deps.apps[appID] = a
 	return nil
 }
 
@@ -122,15 +122,15 @@ func (s Service) Place(ctx context.Context, c access.Caller, id int64, d Placeme
 
 // place locks the app before the site, in the same order as changes of an app.
 func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d PlacementDraft) (Placement, error) {
-	w := newDependencies(tx)
-	if err := w.lock(ctx, tx, d.AppID.Value); err != nil {
+	deps := newDependencies(tx)
+	if err := deps.lock(ctx, tx, d.AppID.Value); err != nil {
 		return Placement{}, err
 	}
 	site, err := s.ownSite(ctx, tx, c, id)
 	if err != nil {
 		return Placement{}, err
 	}
-	a := w.apps[d.AppID.Value]
+	a := deps.apps[d.AppID.Value]
 	if !a.Seen(c.Organization.ID) {
 		return Placement{}, fault.Field(fault.Invalid, "app_id", "The organization has no such app, and none is shared with it.")
 	}
@@ -153,7 +153,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		}
 	}
 	d.apply(&p)
-	if err := w.complete(ctx, site, &p, d, full.configBytes); err != nil {
+	if err := deps.complete(ctx, site, &p, d, full.configBytes); err != nil {
 		return Placement{}, err
 	}
 	if err := insertPlacement(ctx, tx, p); err != nil {
@@ -162,13 +162,13 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return Placement{}, err
 	}
-	return p, s.changed(ctx, tx, w, c, site, activity.Added, placementChanges(Placement{}, p))
+	return p, s.changed(ctx, tx, deps, c, site, activity.Added, placementChanges(Placement{}, p))
 }
 
 // changed publishes a site after a change of one placement, and records the change. Other placements may have been
 // waiting for the room that it has freed.
-func (s Service) changed(ctx context.Context, tx *db.Tx, w *dependencies, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
-	if err := s.resume(ctx, tx, w, []Site{site}); err != nil {
+func (s Service) changed(ctx context.Context, tx *db.Tx, deps *dependencies, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+	if err := s.resume(ctx, tx, deps, []Site{site}); err != nil {
 		return err
 	}
 	if err := s.publish(ctx, tx, c, []Site{site}); err != nil {
@@ -178,17 +178,17 @@ func (s Service) changed(ctx context.Context, tx *db.Tx, w *dependencies, c acce
 }
 
 // complete checks a placement after a draft was applied to it, and finds out what it runs.
-func (w *dependencies) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
+func (deps *dependencies) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
 	if d.Version.Set && p.Version != 0 {
-		if err := w.mayPin(ctx, site, *p); err != nil {
+		if err := deps.mayPin(ctx, site, *p); err != nil {
 			return err
 		}
 	}
-	if err := w.pathsFit(ctx, site, p.AppID, d.Paths.Value); err != nil {
+	if err := deps.pathsFit(ctx, site, p.AppID, d.Paths.Value); err != nil {
 		return err
 	}
 	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // switching off needs no valid values
-		checked, err := w.wanted(ctx, *p)
+		checked, err := deps.wanted(ctx, *p)
 		if err != nil {
 			return err
 		}
@@ -202,16 +202,16 @@ func (w *dependencies) complete(ctx context.Context, site Site, p *Placement, d 
 			return err
 		}
 	}
-	return w.resolve(ctx, site, p, otherBytes)
+	return deps.resolve(ctx, site, p, otherBytes)
 }
 
 // pathsFit refuses an app's paths if there is no room for them beside those of the other apps on the site. An empty
 // list always fits.
-func (w *dependencies) pathsFit(ctx context.Context, site Site, appID int64, paths []string) error {
+func (deps *dependencies) pathsFit(ctx context.Context, site Site, appID int64, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	all, err := listOtherPaths(ctx, w.q, site, appID)
+	all, err := listOtherPaths(ctx, deps.q, site, appID)
 	if err != nil {
 		return err
 	}
@@ -226,12 +226,12 @@ func (w *dependencies) pathsFit(ctx context.Context, site Site, appID int64, pat
 }
 
 // mayPin refuses a version that a placement cannot be pinned to.
-func (w *dependencies) mayPin(ctx context.Context, site Site, p Placement) error {
-	a, err := w.app(ctx, p.AppID)
+func (deps *dependencies) mayPin(ctx context.Context, site Site, p Placement) error {
+	a, err := deps.app(ctx, p.AppID)
 	if err != nil {
 		return err
 	}
-	v, err := w.version(ctx, p.AppID, p.Version)
+	v, err := deps.version(ctx, p.AppID, p.Version)
 	switch {
 	case err != nil:
 		return err
@@ -262,9 +262,9 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 }
 
 func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PlacementDraft) (Placement, error) {
-	w := newDependencies(tx)
+	deps := newDependencies(tx)
 	if d.Version.Value != 0 { // lock the app, so that an older version is not removed meanwhile
-		if err := w.lock(ctx, tx, appID); err != nil {
+		if err := deps.lock(ctx, tx, appID); err != nil {
 			return Placement{}, err
 		}
 	}
@@ -279,7 +279,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if err != nil {
 		return Placement{}, err
 	}
-	if err := w.complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
+	if err := deps.complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
 		return Placement{}, err
 	}
 	changes := placementChanges(before, p)
@@ -294,7 +294,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return Placement{}, err
 	}
-	return p, s.changed(ctx, tx, w, c, site, activity.Updated, changes)
+	return p, s.changed(ctx, tx, deps, c, site, activity.Updated, changes)
 }
 
 // own locks a site and returns a placement on it for the caller to change. The app needs a lock only if the placement

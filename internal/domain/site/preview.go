@@ -160,8 +160,8 @@ func withParameter(query, name, value string) string {
 }
 
 // preview checks what a draft asks to preview.
-func (w *dependencies) preview(ctx context.Context, site Site, appID int64, d PreviewDraft) (preview, error) {
-	a, err := w.app(ctx, appID)
+func (deps *dependencies) preview(ctx context.Context, site Site, appID int64, d PreviewDraft) (preview, error) {
+	a, err := deps.app(ctx, appID)
 	if err != nil {
 		return preview{}, err
 	}
@@ -170,13 +170,13 @@ func (w *dependencies) preview(ctx context.Context, site Site, appID int64, d Pr
 	}
 	number := d.Version.Or(a.Current)
 	p := Placement{OrganizationID: site.OrganizationID, AppID: appID, Version: number, Enabled: true, Config: "{}"}
-	if err := w.shows(ctx, site, a, number); err != nil {
+	if err := deps.shows(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
-	if err := w.canRun(ctx, site, a, number); err != nil {
+	if err := deps.canRun(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
-	checked, err := w.wanted(ctx, p)
+	checked, err := deps.wanted(ctx, p)
 	if err != nil {
 		return preview{}, err
 	}
@@ -194,12 +194,12 @@ func (w *dependencies) preview(ctx context.Context, site Site, appID int64, d Pr
 
 // shows refuses a version that the organization does not see or that is not kept, unless its site is pinned to it: the
 // version was current when it was pinned.
-func (w *dependencies) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
-	v, err := w.version(ctx, a.ID, number)
+func (deps *dependencies) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+	v, err := deps.version(ctx, a.ID, number)
 	if err != nil || v != nil && a.Shows(site.OrganizationID, *v) {
 		return err
 	}
-	placed, err := findPlacement(ctx, w.q, site, a.ID)
+	placed, err := findPlacement(ctx, deps.q, site, a.ID)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}
@@ -210,8 +210,8 @@ func (w *dependencies) shows(ctx context.Context, site Site, a plugin.Runnable, 
 }
 
 // canRun refuses a version that must not run, now or when a page asks for it.
-func (w *dependencies) canRun(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
-	v, err := w.version(ctx, a.ID, number)
+func (deps *dependencies) canRun(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+	v, err := deps.version(ctx, a.ID, number)
 	if err != nil {
 		return err
 	}
@@ -238,12 +238,12 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 		if site, err = findSiteByID(ctx, q, p.siteID); err != nil {
 			return access.OrNotFound(err)
 		}
-		w := newDependencies(q)
-		a, err := w.app(ctx, p.appID)
+		deps := newDependencies(q)
+		a, err := deps.app(ctx, p.appID)
 		if err != nil {
 			return err
 		}
-		if err := w.canRun(ctx, site, a, p.version); fault.IsOurs(err) {
+		if err := deps.canRun(ctx, site, a, p.version); fault.IsOurs(err) {
 			return err
 		} else if err != nil {
 			return access.ErrNotFound

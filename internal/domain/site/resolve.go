@@ -42,53 +42,53 @@ func newDependencies(q db.Querier) *dependencies {
 }
 
 // app returns an app of any organization, or the zero Runnable if it was deleted.
-func (w *dependencies) app(ctx context.Context, id int64) (plugin.Runnable, error) {
-	if a, ok := w.apps[id]; ok {
+func (deps *dependencies) app(ctx context.Context, id int64) (plugin.Runnable, error) {
+	if a, ok := deps.apps[id]; ok {
 		return a, nil
 	}
-	a, err := plugin.FindRunnable(ctx, w.q, id)
+	a, err := plugin.FindRunnable(ctx, deps.q, id)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return plugin.Runnable{}, err
 	}
-	if a.OrganizationID == w.erased {
+	if a.OrganizationID == deps.erased {
 		a = plugin.Runnable{}
 	}
-	w.apps[id] = a
+	deps.apps[id] = a
 	return a, nil
 }
 
 // version returns a version of an app, or nil if it is not kept.
-func (w *dependencies) version(ctx context.Context, appID, number int64) (*plugin.Version, error) {
+func (deps *dependencies) version(ctx context.Context, appID, number int64) (*plugin.Version, error) {
 	key := versionKey{appID, number}
-	if v, ok := w.versions[key]; ok || number == 0 {
+	if v, ok := deps.versions[key]; ok || number == 0 {
 		return v, nil
 	}
-	found, err := plugin.FindVersion(ctx, w.q, appID, number)
+	found, err := plugin.FindVersion(ctx, deps.q, appID, number)
 	switch {
 	case errors.Is(err, db.ErrNoRow):
-		w.versions[key] = nil
+		deps.versions[key] = nil
 	case err != nil:
 		return nil, err
 	default:
-		w.versions[key] = &found
+		deps.versions[key] = &found
 	}
-	return w.versions[key], nil
+	return deps.versions[key], nil
 }
 
 // schema returns the schema of a version; for number 0, that of the app.
-func (w *dependencies) schema(ctx context.Context, appID, number int64) (schema, error) {
+func (deps *dependencies) schema(ctx context.Context, appID, number int64) (schema, error) {
 	key := versionKey{appID, number}
-	found, ok := w.schemas.Get(key, cache.Unversioned)
+	found, ok := deps.schemas.Get(key, cache.Unversioned)
 	if ok {
 		return found.schema, nil
 	}
 	err := inflight.InPart(ctx, func(ctx context.Context) error {
-		text, err := plugin.FindSchema(ctx, w.q, appID, number)
+		text, err := plugin.FindSchema(ctx, deps.q, appID, number)
 		if err != nil {
 			return err
 		}
 		found = sized{newSchema(text), len(text)}
-		w.schemas.Put(key, cache.Unversioned, found)
+		deps.schemas.Put(key, cache.Unversioned, found)
 		return nil
 	})
 	return found.schema, err
@@ -96,20 +96,20 @@ func (w *dependencies) schema(ctx context.Context, appID, number int64) (schema,
 
 // wanted returns the schema for checking the values of a placement: that of the wanted version or, if the app has no
 // version yet, the app's own. It is empty if the app is no longer shared with the organization.
-func (w *dependencies) wanted(ctx context.Context, p Placement) (schema, error) {
-	a, err := w.app(ctx, p.AppID)
+func (deps *dependencies) wanted(ctx context.Context, p Placement) (schema, error) {
+	a, err := deps.app(ctx, p.AppID)
 	if err != nil || !a.Seen(p.OrganizationID) {
 		return nil, err
 	}
 	number := cmp.Or(p.Version, a.Current)
-	v, err := w.version(ctx, p.AppID, number)
+	v, err := deps.version(ctx, p.AppID, number)
 	if err != nil {
 		return nil, err
 	}
 	if v == nil {
 		number = 0
 	}
-	return w.schema(ctx, p.AppID, number)
+	return deps.schema(ctx, p.AppID, number)
 }
 
 // whyNotSeen returns why an organization cannot run an app at all; "": it can.
@@ -146,13 +146,13 @@ func whyUnusable(v *plugin.Version, number int64) string {
 // resolve finds out which version of its app a placement runs, and with which values: never a version that they do not
 // satisfy. others is how many bytes the other values on the site take. If the placement is off or can never run, the
 // schema does not matter: switching something off reads none.
-func (w *dependencies) resolve(ctx context.Context, s Site, p *Placement, others int) error {
-	a, err := w.app(ctx, p.AppID)
+func (deps *dependencies) resolve(ctx context.Context, s Site, p *Placement, others int) error {
+	a, err := deps.app(ctx, p.AppID)
 	if err != nil {
 		return err
 	}
 	wanted := cmp.Or(p.Version, a.Current)
-	v, err := w.version(ctx, p.AppID, wanted)
+	v, err := deps.version(ctx, p.AppID, wanted)
 	if err != nil {
 		return err
 	}
@@ -162,11 +162,11 @@ func (w *dependencies) resolve(ctx context.Context, s Site, p *Placement, others
 		p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), whyUnusable(v, wanted))
 	}
 	runs := on && p.Held == ""
-	if !runs && !w.follows {
+	if !runs && !deps.follows {
 		p.fit(others)
 		return nil
 	}
-	checked, err := w.wanted(ctx, *p)
+	checked, err := deps.wanted(ctx, *p)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (w *dependencies) resolve(ctx context.Context, s Site, p *Placement, others
 		return nil
 	}
 	p.Held = heldBy(wanted, faults)
-	return w.runKept(ctx, s, p, given, others)
+	return deps.runKept(ctx, s, p, given, others)
 }
 
 // fit removes the values shown if there is no room for them.
@@ -197,16 +197,16 @@ func (p *Placement) fit(others int) {
 }
 
 // runKept makes a held placement run the version it last ran, if it can.
-func (w *dependencies) runKept(ctx context.Context, s Site, p *Placement, given values, others int) error {
-	a, err := w.app(ctx, p.AppID)
+func (deps *dependencies) runKept(ctx context.Context, s Site, p *Placement, given values, others int) error {
+	a, err := deps.app(ctx, p.AppID)
 	if err != nil {
 		return err
 	}
-	v, err := w.version(ctx, p.AppID, p.kept)
+	v, err := deps.version(ctx, p.AppID, p.kept)
 	if err != nil || whyUnusable(v, p.kept) != "" || !a.Shows(s.OrganizationID, *v) {
 		return err
 	}
-	checked, err := w.schema(ctx, p.AppID, p.kept)
+	checked, err := deps.schema(ctx, p.AppID, p.kept)
 	if err == nil && len(checked.unfit(given, others)) == 0 {
 		p.Running, p.Values = p.kept, checked.shown(given)
 	}

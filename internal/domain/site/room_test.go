@@ -167,10 +167,10 @@ func (r rig) checkRoom(s Site, what string) (held int) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	w := newDependencies(r.DB)
+	deps := newDependencies(r.DB)
 	for _, p := range all.Items {
 		before := p
-		if err := w.resolve(r.Context(), site, &p, taken-p.bytes()); err != nil {
+		if err := deps.resolve(r.Context(), site, &p, taken-p.bytes()); err != nil {
 			r.Fatal(err)
 		}
 		if p.Running != before.Running || p.Held != before.Held {

@@ -17,8 +17,8 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// appETag names a state of an app. The app alone and the app with its source share it. The source has a url and the user
-// who disabled the app, so both are part of the tag.
+// appETag names a state of an app. The app alone and the app with its source share it. The source has a url and the
+// user who disabled the app, so both are part of the ETag.
 func (a *API) appETag(p plugin.Plugin) wire.ETag {
 	text := strconv.AppendInt(make([]byte, 0, 300), p.ID, 10)
 	text = strconv.AppendInt(append(text, ' '), p.Revision, 10)
@@ -83,7 +83,7 @@ func (a *API) etagOf(object any) wire.ETag {
 	}
 	text := a.appendObject(nil, object, access.Caller{})
 	if text == nil && object != nil { // a nil object: the route has no ETag, see objectOf
-		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all its states would share one tag
+		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all its states would share one ETag
 	}
 	return wire.ETagOf(text)
 }

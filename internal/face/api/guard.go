@@ -21,8 +21,8 @@ import (
 const peerLimit = 600
 
 // protect answers a route: it admits the caller (admit), reads the request's options (prepare), replays or claims an
-// Idempotency-Key (withIdempotencyKey), checks If-Match (expect), and calls the handler. The scopes share the connections
-// to the database: requests that read apps leave some for those that read members.
+// Idempotency-Key (withIdempotencyKey), checks If-Match (expect), and calls the handler. The scopes share the
+// connections to the database: requests that read apps leave some for those that read members.
 func (a *API) protect(route Route) http.Handler {
 	scope, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -38,7 +38,7 @@ func holderOf(w http.ResponseWriter) *Holder {
 }
 
 // has reports whether the client already has the state that an ETag names.
-func (h *Holder) has(tag ETag) bool { return h.noneMatch != nil && tag.In(h.noneMatch, true) }
+func (h *Holder) has(etag ETag) bool { return h.noneMatch != nil && etag.In(h.noneMatch, true) }
 
 // Hold counts n bytes of an answer until the request ends, or fails with a fault of kind Busy. An answer whose
 // ResponseWriter has no Holder is not counted.

@@ -15,27 +15,27 @@ func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error 
 }
 
 // WriteWithETag is Write with an ETag other than the digest.
-func WriteWithETag(w http.ResponseWriter, status int, tag ETag, body func(b []byte) []byte) error {
+func WriteWithETag(w http.ResponseWriter, status int, etag ETag, body func(b []byte) []byte) error {
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = body(buf.b[:0])
-	if tag == (ETag{}) && status <= http.StatusAccepted {
-		tag = ETagOf(buf.b)
+	if etag == (ETag{}) && status <= http.StatusAccepted {
+		etag = ETagOf(buf.b)
 	}
 	buf.b = append(buf.b, '\n')
 	if err := Hold(w, len(buf.b)); err != nil {
 		return err
 	}
-	return buf.send(w, status, tag)
+	return buf.send(w, status, etag)
 }
 
-// send answers with the content of the buffer. It sends no ETag if tag is zero or Cache-Control is set already.
-func (buf *buffer) send(w http.ResponseWriter, status int, tag ETag) error {
+// send answers with the content of the buffer. It sends no ETag if etag is zero or Cache-Control is set already.
+func (buf *buffer) send(w http.ResponseWriter, status int, etag ETag) error {
 	h := w.Header()
 	coding := codingFor(w, len(buf.b))
-	tagged := tag != (ETag{}) && h["Cache-Control"] == nil
-	if tagged && holderOf(w).has(tag) {
-		h["Etag"] = []string{string(tag.append(nil, coding))}
+	tagged := etag != (ETag{}) && h["Cache-Control"] == nil
+	if tagged && holderOf(w).has(etag) {
+		h["Etag"] = []string{string(etag.append(nil, coding))}
 		h["Cache-Control"] = privateNoCache
 		w.WriteHeader(http.StatusNotModified)
 		return nil
@@ -44,7 +44,7 @@ func (buf *buffer) send(w http.ResponseWriter, status int, tag ETag) error {
 	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one string and one slice for both headers
 	digits := len(both)
 	if tagged {
-		both = tag.append(both, coding)
+		both = etag.append(both, coding)
 	}
 	text := string(both)
 	values := []string{text[:digits], text[digits:]}

@@ -9,9 +9,9 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// styleModule adds a stylesheet to the page when the bundle runs. The loader removes elements marked with the bundle's url. A
-// content security policy requires the nonce of the bundle's script element; a module does not know that element, but
-// knows its url.
+// styleModule adds a stylesheet to the page when the bundle runs. The loader removes elements marked with the bundle's
+// url. A content security policy requires the nonce of the bundle's script element; a module does not know that
+// element, but knows its url.
 const styleModule = `
 const style = document.createElement("style")
 style.dataset.foyer = import.meta.url

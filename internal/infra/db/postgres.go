@@ -26,8 +26,8 @@ func (q postgresQuerier) query(ctx context.Context, query string, args []any, ro
 	return each(rows, row)
 }
 
-// query runs a query on any connection of the pool. If row fails, the connection is closed: it could only be reused after
-// receiving all other rows.
+// query runs a query on any connection of the pool. If row fails, the connection is closed: it could only be reused
+// after receiving all other rows.
 func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	conn, err := p.acquire(ctx, false)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const (
 	// maxWait is how long a caller waits for a connection.
 	maxWait = 10 * time.Second
-	// crowdedFor is the pause before new connections are tried again after PostgreSQL had no more.
+	// shrinkFor is the pause before new connections are tried again after PostgreSQL had no more.
 	shrinkFor = time.Second
 )
 

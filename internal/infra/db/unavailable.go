@@ -18,8 +18,8 @@ import (
 // retryAfter is when to retry while the database is unavailable: a failover takes a few seconds.
 const retryAfter = 2 * time.Second
 
-// unavailable is an error of a database that is unreachable, full, read-only or out of connections. Nothing has changed, so the
-// caller can retry. Callers see a fault; the text of the error is for the log.
+// unavailable is an error of a database that is unreachable, full, read-only or out of connections. Nothing has
+// changed, so the caller can retry. Callers see a fault; the text of the error is for the log.
 type unavailable struct{ error }
 
 // Unwrap returns the error and the fault.

@@ -42,8 +42,8 @@ func fit(said string, secrets []string) string {
 	return plaintext.Line(text, maxText)
 }
 
-// reveals reports whether a text contains a revealing part of a secret, even with line breaks, percent signs or anything else
-// in between.
+// reveals reports whether a text contains a revealing part of a secret, even with line breaks, percent signs or
+// anything else in between.
 func reveals(text string, secrets []string) bool {
 	squeezed := squeeze(text)
 	for _, secret := range secrets {

@@ -49,9 +49,10 @@ func newChecks(now func() time.Time) *checks {
 	}
 }
 
-// Check returns the newest version at r and when the upstream listed it. It asks the upstream at most once in CheckInterval,
-// however many callers there are. In between, and when the upstream fails, it returns the last result, or the upstream's
-// fault if there is none. If too many upstreams are waiting to be asked, the error is a fault of kind Busy.
+// Check returns the newest version at r and when the upstream listed it. It asks the upstream at most once in
+// CheckInterval, however many callers there are. In between, and when the upstream fails, it returns the last result,
+// or the upstream's fault if there is none. If too many upstreams are waiting to be asked, the error is a fault of kind
+// Busy.
 func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Version, checkedAt time.Time, err error) {
 	id := r.identity()
 	if known, fresh := s.checks.recent(id); fresh {

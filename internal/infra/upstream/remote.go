@@ -91,8 +91,8 @@ func (r Remote) WithSecretOf(other Remote) Remote {
 	return r
 }
 
-// Key returns the same text for urls of the same repository: scheme and host in lower case, without a trailing "/" or ".git",
-// without credentials and query.
+// Key returns the same text for urls of the same repository: scheme and host in lower case, without a trailing "/" or
+// ".git", without credentials and query.
 func (r Remote) Key() string {
 	u, err := url.Parse(r.URL)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is not the one that the app was installed with. " +
 	"Set it back, or give them anew (foyer admin app credentials).")
 
-// Seal returns r's secret as text for the database, "" if r has none. The text can be opened only for the same repository, so
-// nobody with write access to the database can make the server send one host's credentials to another.
+// Seal returns r's secret as text for the database, "" if r has none. The text can be opened only for the same
+// repository, so nobody with write access to the database can make the server send one host's credentials to another.
 func (r Remote) Seal(box seal.Box) (string, error) {
 	if r.secret == nil {
 		return "", nil

@@ -78,9 +78,9 @@ func (g *Guides) fill(part string, of access.Organization, named string) (wire.K
 	).Replace(g.parts()[part])
 	filled.Body = template.HTML(body) //nolint:gosec // our own text; what is filled in is escaped
 	page, err := templates.Render(markup.Fill("reference.html", filled))
-	tag := wire.ETagOf(page)
+	etag := wire.ETagOf(page)
 	return wire.Kept{
-		Text: compress.New(func() []byte { return page }), Tag: hex.EncodeToString(tag[:]), MediaType: "text/html; charset=utf-8", CacheControl: "private, no-cache",
+		Text: compress.New(func() []byte { return page }), Tag: hex.EncodeToString(etag[:]), MediaType: "text/html; charset=utf-8", CacheControl: "private, no-cache",
 	}, err
 }
 

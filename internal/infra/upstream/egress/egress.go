@@ -205,8 +205,8 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// SameOrigin reports whether a request goes to home without a redirect through another origin, which could otherwise choose
-// the url that gets a secret.
+// SameOrigin reports whether a request goes to home without a redirect through another origin, which could otherwise
+// choose the url that gets a secret.
 func SameOrigin(req *http.Request, home *url.URL) bool {
 	for origin.Of(req.URL) == origin.Of(home) {
 		if req.Response == nil {
