@@ -17,7 +17,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/patch"
 	"foyer/internal/cli/terminal"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 )
 
 type appPush struct {
@@ -97,7 +97,7 @@ var pushes = terminal.View[pushed]{
 // send replaces the files of the app by the folder's, in one version.
 func (c appPush) send(ctx context.Context, o *client.Organization, read contents, to io.Writer) (client.AppSource, error) {
 	c.Name = strings.TrimSpace(c.Name) // as the server does
-	declared := plugin.DeclaredName(read.files["plugin.json"])
+	declared := source.DeclaredName(read.files["plugin.json"])
 	if c.Name != "" && declared != "" && c.Name != declared {
 		return client.AppSource{}, fmt.Errorf("plugin.json calls the app %s, not %s: leave --name out, or change one of them", declared, c.Name)
 	}
@@ -253,8 +253,8 @@ func readFolder(dir string, to io.Writer) (contents, error) {
 			return leave(d)
 		}
 		all.files[path.Clean(name)] = content
-		if size += len(content); len(all.files) > plugin.MaxFiles || size > plugin.MaxSourceBytes { // the rest could be a whole disk
-			return fmt.Errorf("%s has more than an app can have: %d files, %d MiB together", dir, plugin.MaxFiles, plugin.MaxSourceBytes>>20)
+		if size += len(content); len(all.files) > source.MaxFiles || size > source.MaxBytes { // the rest could be a whole disk
+			return fmt.Errorf("%s has more than an app can have: %d files, %d MiB together", dir, source.MaxFiles, source.MaxBytes>>20)
 		}
 		return nil
 	})
@@ -272,18 +272,18 @@ func leave(d fs.DirEntry) error {
 // readFile reads a file, or returns why to leave it out.
 func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, err error) {
 	switch {
-	case !plugin.Takes(name, ""):
+	case !source.Takes(name, ""):
 		return "", "an app's file cannot have this name", nil
 	case !d.Type().IsRegular():
 		return "", "not a file", nil
 	case path.Ext(name) == ".map":
 		return "", "a source map, which pages do not get", nil
 	}
-	if info, err := d.Info(); err != nil || info.Size() > plugin.MaxFileBytes {
-		return "", fmt.Sprintf("larger than %d MiB", plugin.MaxFileBytes>>20), err
+	if info, err := d.Info(); err != nil || info.Size() > source.MaxFileBytes {
+		return "", fmt.Sprintf("larger than %d MiB", source.MaxFileBytes>>20), err
 	}
 	read, err := root.ReadFile(filepath.FromSlash(name))
-	if err == nil && !plugin.Takes(name, string(read)) {
+	if err == nil && !source.Takes(name, string(read)) {
 		why = "neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2)"
 	}
 	return string(read), why, err

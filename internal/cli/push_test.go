@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"foyer/client"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/server"
 )
@@ -214,11 +214,11 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 func TestPushOfTooMuch(t *testing.T) {
 	t.Parallel()
 	small, large := map[string]string{}, map[string]string{}
-	for i := range plugin.MaxFiles + 1 {
+	for i := range source.MaxFiles + 1 {
 		small[fmt.Sprintf("%d.txt", i)] = "x"
 	}
-	for i := range plugin.MaxSourceBytes/plugin.MaxFileBytes + 1 {
-		large[fmt.Sprintf("%d.txt", i)] = strings.Repeat("x", plugin.MaxFileBytes)
+	for i := range source.MaxBytes/source.MaxFileBytes + 1 {
+		large[fmt.Sprintf("%d.txt", i)] = strings.Repeat("x", source.MaxFileBytes)
 	}
 	for name, files := range map[string]map[string]string{"many": small, "large": large} {
 		dir := folder(t, name, files)

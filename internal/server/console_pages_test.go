@@ -22,7 +22,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/inflight"
 	"foyer/internal/config"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/api"
 	"foyer/internal/face/console"
 	"foyer/internal/face/console/markup"
@@ -166,14 +166,14 @@ func TestLargePagesAreSmall(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
 	files, edits := client.Files{"site.ts": "export function inject() {}\n"}, client.FileEdits{}
-	for n := range plugin.MaxFiles - 2 {
+	for n := range source.MaxFiles - 2 {
 		name := fmt.Sprintf("src/part%d/section%d/component-%03d.ts", n/40, n/10%4, n)
 		for line := range 12 {
 			files[name] += fmt.Sprintf("export const %x = 'line %d of component %d'\n", sha256.Sum224([]byte{byte(n), byte(n >> 8), byte(line)}), line, n)
 		}
 		edits[name] = new(strings.ReplaceAll(files[name], "component", "part"))
 	}
-	files["min.js"], edits["min.js"] = strings.Repeat("x", plugin.MaxFileBytes), new(strings.Repeat("y", plugin.MaxFileBytes))
+	files["min.js"], edits["min.js"] = strings.Repeat("x", source.MaxFileBytes), new(strings.Repeat("y", source.MaxFileBytes))
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large", Source: files}))
 	must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: edits}))
 	v := visit(t, s, s.key)

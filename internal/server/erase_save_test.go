@@ -15,6 +15,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/server"
@@ -115,8 +116,8 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 				w, _ := withInvite(t, url)
 				app := must[plugin.Plugin](t)(w.Plugins.Create(t.Context(), w.owner, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))
 				for _, by := range []access.Caller{w.ada, w.owner} {
-					edit := plugin.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(itoa(by.UserID))}
-					must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), by, app.ID, plugin.Draft{}, []plugin.Edit{edit}))
+					edit := source.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(itoa(by.UserID))}
+					must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), by, app.ID, plugin.Draft{}, []source.Edit{edit}))
 				}
 				if tc.before != nil {
 					if err := tc.before(t.Context(), w, app.ID); err != nil {
@@ -150,8 +151,8 @@ func TestWithdrawWhileErasing(t *testing.T) {
 		w, _ := withInvite(t, url)
 		app := must[plugin.Plugin](t)(w.Plugins.Create(t.Context(), w.ada, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))
 		for _, text := range []string{"1", "2"} {
-			edit := plugin.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(text)}
-			must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), w.ada, app.ID, plugin.Draft{}, []plugin.Edit{edit}))
+			edit := source.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(text)}
+			must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), w.ada, app.ID, plugin.Draft{}, []source.Edit{edit}))
 		}
 		claim, _, err := w.Keys.Claim(t.Context(), w.ada, "another", "fingerprint", func(any) access.Answer { return access.Answer{Status: 200} })
 		if err != nil {

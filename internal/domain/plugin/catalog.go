@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/upstream"
 )
 
@@ -59,7 +60,7 @@ type InstallReview struct {
 	Plugin
 	Tags   []string // the newest ones
 	Readme string   // the raw text; "": it has none
-	Files  []File
+	Files  []source.File
 	Bundle Bundle // zero if there is none
 }
 
@@ -87,7 +88,7 @@ func (s Service) ReviewInstall(ctx context.Context, c access.Caller, url string)
 		return InstallReview{}, err
 	}
 	o.Tags, o.Files, o.Bundle = repo.Tags(maxTags), f.files, f.compiled()
-	if at := slices.IndexFunc(f.files, func(file File) bool { return strings.EqualFold(file.Name, "readme.md") }); at >= 0 {
+	if at := slices.IndexFunc(f.files, func(file source.File) bool { return strings.EqualFold(file.Name, "readme.md") }); at >= 0 {
 		o.Readme = f.files[at].Text
 	}
 	return o, nil

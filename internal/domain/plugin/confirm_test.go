@@ -15,6 +15,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream/upstreamtest"
@@ -154,7 +155,7 @@ func TestRightLostAtTheCompiler(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
 		_, losses := r.admin()
-		edits := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
+		edits := []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
 		for name := range losses {
 			for what, change := range map[string]func(c access.Caller) error{
 				"save": func(c access.Caller) error {
@@ -219,7 +220,7 @@ func TestRenamedMeanwhile(t *testing.T) {
 			r.Fatal(err)
 		}
 		d := named("y")
-		d.Source = []Edit{{Field: "source", Name: "a.md", Text: patch.Of("a")}}
+		d.Source = []source.Edit{{Field: "source", Name: "a.md", Text: patch.Of("a")}}
 		p, made := r.update(p.ID, named("z")), r.create(d)
 		events, err := db.All(r.Context(), r.DB, db.Value[string], `SELECT data FROM activity WHERE scope = $1 AND data IS NOT NULL`, activity.Plugin)
 		if err != nil || strings.Join(events, " ") != `"Renamed" "Renamed"` || p.OrganizationName != "Renamed" || made.OrganizationName != "Renamed" {

@@ -4,21 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	godiff "github.com/rogpeppe/go-internal/diff"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
-	"foyer/internal/infra/upstream/unpack"
 )
 
 // Versions returns a page of a plugin's versions, newest first and without their config_schema, and the number of the
@@ -81,15 +76,9 @@ func (s Service) versionsSeen(ctx context.Context, q db.Querier, c access.Caller
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")
 
-// FileDiff is the difference between two versions of a file, as a unified diff.
-type FileDiff struct{ Name, Diff string }
-
-// maxDiffBytes bounds all the diffs of two versions together.
-const maxDiffBytes = 4 << 20
-
 // Diff compares a version with another, file by file. If against is 0, that is the version before it. Files that are
 // the same are left out.
-func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against int64) ([]FileDiff, error) {
+func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against int64) ([]source.Diff, error) {
 	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
 	if err != nil {
 		return nil, err
@@ -118,17 +107,17 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	if err != nil {
 		return nil, err
 	}
-	return compare(ctx, before, after)
+	return source.Compare(ctx, before, after)
 }
 
 // Compare lists the differences between two sets of files, by name.
-func (s Service) Compare(ctx context.Context, c access.Caller, before, after map[string]string) ([]FileDiff, error) {
+func (s Service) Compare(ctx context.Context, c access.Caller, before, after map[string]string) ([]source.Diff, error) {
 	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return compare(ctx, before, after)
+	return source.Compare(ctx, before, after)
 }
 
 // base returns the version to compare with. For the first version it is zero: all files are new.
@@ -154,61 +143,6 @@ func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, err
 		texts[f.Name] = f.Text
 	}
 	return texts, err
-}
-
-// compare lists the differences between two sets of files, by name. Large files take seconds, so it stops when the
-// caller has gone, and compares no more files once the diffs are too long.
-func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, error) {
-	names := maps.Clone(after)
-	maps.Copy(names, before)
-	var all []FileDiff
-	left := maxDiffBytes
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		old, had := before[name]
-		text, has := after[name]
-		if had && has && old == text {
-			continue
-		}
-		d := leftOut
-		if left > 0 {
-			whole := unified(name, old, text, had, has)
-			d, left = cut(whole, left), left-len(whole)
-		}
-		all = append(all, FileDiff{name, d})
-	}
-	return all, nil
-}
-
-// unified returns a unified diff of one file, in git's format.
-func unified(name, old, text string, had, has bool) string {
-	from, to := "a/"+name, "b/"+name
-	if !had {
-		from = "/dev/null"
-	}
-	if !has {
-		to = "/dev/null"
-	}
-	if !unpack.IsText(old) || !unpack.IsText(text) {
-		return "Binary files " + from + " and " + to + " differ\n"
-	}
-	out := string(godiff.Diff(from, []byte(old), to, []byte(text)))
-	if _, lines, ok := strings.Cut(out, "\n"); ok {
-		return lines // without the first line, "diff FROM TO"
-	}
-	return "--- " + from + "\n+++ " + to + "\n" // an empty file was added or removed
-}
-
-const leftOut = "\\ The rest is left out: the differences are too long\n"
-
-// cut shortens a diff, between lines, to at most limit bytes, and says that it did.
-func cut(d string, limit int) string {
-	if len(d) <= limit {
-		return d
-	}
-	return d[:strings.LastIndexByte(d[:limit], '\n')+1] + leftOut
 }
 
 // TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is unknown.

@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream"
 )
@@ -56,7 +57,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url str
 	}
 	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: repo.CheckedAt}
 	if p.Name == "" {
-		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
+		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", source.ManifestName)
 	}
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		return s.insertWith(ctx, tx, c, &p, o, f.version(), f.build)
@@ -167,7 +168,7 @@ func (s Service) fetch(ctx context.Context, organizationID string, repo *upstrea
 		return fetched{}, err
 	}
 	f := fetched{commit: v.Commit, tag: v.Tag}
-	if f.manifest, err = readManifest(files[manifestName], "url"); err != nil {
+	if f.manifest, err = source.ReadManifest(files[source.ManifestName], "url"); err != nil {
 		return fetched{}, err
 	}
 	f.build, err = s.compile(ctx, organizationID, files)

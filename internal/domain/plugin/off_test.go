@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 )
 
@@ -197,7 +198,7 @@ func TestWithdraw(t *testing.T) {
 		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("3")}); !fault.Is(err, fault.Invalid) {
 			r.Errorf("upgrade: %v", err)
 		}
-		again := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 2")}}
+		again := []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 2")}}
 		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, again); !fault.Is(err, fault.Invalid) {
 			r.Errorf("the same bundle, saved again: %v", err)
 		}
@@ -221,17 +222,17 @@ func TestWithdraw(t *testing.T) {
 // An app that leaves a withdrawn version gets all fields that the manifest of the next one names.
 func TestWithdrawGoesBackWhole(t *testing.T) {
 	each(t, func(r rig) {
-		manifest := func(name, job string) Edit {
+		manifest := func(name, job string) source.Edit {
 			text := fmt.Sprintf(`{"name": %q, "icon": %q, "publicJobs": {%q: {}}}`, name, name+".png", job)
-			return Edit{Field: "source", Name: "plugin.json", Text: patch.Of(text)}
+			return source.Edit{Field: "source", Name: "plugin.json", Text: patch.Of(text)}
 		}
 		p, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("app"), Type: patch.Of("source")})
 		if err != nil {
 			r.Fatal(err)
 		}
 		for i, name := range []string{"One", "Two"} {
-			site := Edit{Field: "source", Name: "site.ts", Text: patch.Of(fmt.Sprintf("export const a = %d", i))}
-			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []Edit{manifest(name, strings.ToLower(name)), site}); err != nil {
+			site := source.Edit{Field: "source", Name: "site.ts", Text: patch.Of(fmt.Sprintf("export const a = %d", i))}
+			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []source.Edit{manifest(name, strings.ToLower(name)), site}); err != nil {
 				r.Fatal(err)
 			}
 		}
@@ -258,7 +259,7 @@ func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
 		p := r.create(Draft{Name: patch.Of("app"), Type: patch.Of("source")})
 		schema := func(key string) string { return fmt.Sprintf(`[{"key":%q}]`, key) }
 		for _, v := range [][2]string{{"one", "1"}, {"two", "((("}, {"three", "3"}} {
-			edits := []Edit{
+			edits := []source.Edit{
 				{Field: "source", Name: "plugin.json", Text: patch.Of(`{"config":` + schema(v[0]) + `}`)},
 				{Field: "source", Name: "site.ts", Text: patch.Of("export const a = " + v[1])},
 			}

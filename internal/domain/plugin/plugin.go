@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/upstream"
 )
 
@@ -79,7 +80,7 @@ type Draft struct {
 	Capabilities patch.Field[string]
 	Metrics      patch.Field[string]
 	PublicJobs   patch.Field[string]
-	Source       []Edit              // its first files; only Create reads them
+	Source       []source.Edit       // its first files; only Create reads them
 	Message      patch.Field[string] // the message of the saved version; only UpdateSource and Create read it
 }
 
@@ -88,9 +89,9 @@ const maxStructure = 1 << 20
 
 // The longest texts, in characters.
 const (
-	maxName        = upstream.MaxName
-	maxDescription = 10_000
-	maxIcon        = 800
+	maxName        = source.MaxName
+	maxDescription = source.MaxDescription
+	maxIcon        = source.MaxIcon
 	maxTag         = upstream.MaxTag
 	maxMessage     = 500
 )

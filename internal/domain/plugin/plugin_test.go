@@ -18,6 +18,7 @@ import (
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -86,7 +87,7 @@ func (r rig) create(d Draft) Plugin {
 func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
 	r.Helper()
 	text.Set = true
-	s, err := r.UpdateSource(r.Context(), r.caller, id, Draft{}, []Edit{{Field: "source", Name: name, Text: text}})
+	s, err := r.UpdateSource(r.Context(), r.caller, id, Draft{}, []source.Edit{{Field: "source", Name: name, Text: text}})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestSavesWaitForTheirTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range many {
 			all.Go(func() {
-				edits := []Edit{{Field: "source", Name: fmt.Sprintf("file%d.ts", i), Text: patch.Of("export const a = 1")}}
+				edits := []source.Edit{{Field: "source", Name: fmt.Sprintf("file%d.ts", i), Text: patch.Of("export const a = 1")}}
 				if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits); err != nil {
 					r.Error(err)
 				}
@@ -221,7 +222,7 @@ func TestBusy(t *testing.T) {
 		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "site.ts": "export const a = 1"})
 		p := r.create(named("x"))
 		r.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
-		edits := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
+		edits := []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
 		_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
@@ -250,23 +251,23 @@ func TestRefusedEdits(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
 		r.save(p.ID, "a.md", patch.Of("a"))
-		many := make([]Edit, MaxFiles)
+		many := make([]source.Edit, source.MaxFiles)
 		for i := range many {
-			many[i] = Edit{Field: "source", Name: fmt.Sprint("f", i), Text: patch.Of("")}
+			many[i] = source.Edit{Field: "source", Name: fmt.Sprint("f", i), Text: patch.Of("")}
 		}
-		endless := make([]Edit, 100_000)
+		endless := make([]source.Edit, 100_000)
 		for i := range endless {
-			endless[i] = Edit{Field: "source", Name: fmt.Sprintf("../%d", i)}
+			endless[i] = source.Edit{Field: "source", Name: fmt.Sprintf("../%d", i)}
 		}
-		big := make([]Edit, 11)
+		big := make([]source.Edit, 11)
 		for i := range big {
-			big[i] = Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", MaxFileBytes-1))}
+			big[i] = source.Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", source.MaxFileBytes-1))}
 		}
-		for name, edits := range map[string][]Edit{
+		for name, edits := range map[string][]source.Edit{
 			"too many":     many,
 			"endless":      endless,
 			"too much":     big,
-			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", MaxFileBytes+1))}},
+			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", source.MaxFileBytes+1))}},
 			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
 			"in a file":    {{Field: "source", Name: "a.md/b/c.ts", Text: patch.Of("")}},
 			"outside":      {{Field: "source", Name: "../a.ts", Text: patch.Of("")}},
@@ -291,9 +292,9 @@ func TestRefusedEdits(t *testing.T) {
 func TestTooManyEdits(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
-		edits := make([]Edit, 801)
+		edits := make([]source.Edit, 801)
 		for i := range edits {
-			edits[i] = Edit{Field: "f.md", Name: fmt.Sprintf("f%d.md", i), Text: patch.Field[string]{Set: true, Null: true}}
+			edits[i] = source.Edit{Field: "f.md", Name: fmt.Sprintf("f%d.md", i), Text: patch.Field[string]{Set: true, Null: true}}
 		}
 		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits[:800]); err != nil {
 			r.Error(err)
@@ -383,8 +384,8 @@ func TestNameIsTrimmed(t *testing.T) {
 		names := []string{p.Name}
 		p, err := r.Update(r.Context(), r.caller, p.ID, named(" updated "))
 		names = append(names, p.Name)
-		edit := Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
-		saved, saveErr := r.UpdateSource(r.Context(), r.caller, p.ID, named(" saved "), []Edit{edit})
+		edit := source.Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
+		saved, saveErr := r.UpdateSource(r.Context(), r.caller, p.ID, named(" saved "), []source.Edit{edit})
 		names = append(names, saved.Name)
 		p, upgradeErr := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: named(" upgraded "), Version: patch.Of("1")})
 		names = append(names, p.Name)

@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
@@ -74,7 +75,7 @@ func TestUpdateTag(t *testing.T) {
 		if got := strings.Join(verbs, " "); err != nil || got != "upgraded updated upgraded installed" {
 			r.Errorf("activity %s, %v", got, err)
 		}
-		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("mine")}, []Edit{{Field: "source", Name: "a.md", Text: patch.Of("x")}})
+		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("mine")}, []source.Edit{{Field: "source", Name: "a.md", Text: patch.Of("x")}})
 		if !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Field != "tag" {
 			r.Errorf("a save with another tag: %v", err)
 		}

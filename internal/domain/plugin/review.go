@@ -5,6 +5,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 )
 
@@ -12,7 +13,7 @@ import (
 type Review struct {
 	Version      // with the number 0 if it is not stored
 	Keeps   bool // it does not compile, and keeps the bundle of an earlier version
-	Files   []FileDiff
+	Files   []source.Diff
 }
 
 // Review returns what Upgrade would do, without doing it. It fetches and compiles the version if it is not stored.
@@ -80,6 +81,6 @@ func (s Service) review(ctx context.Context, o origin, m Move, to target) (Revie
 	if err != nil {
 		return Review{}, err
 	}
-	r.Files, err = compare(ctx, before, after)
+	r.Files, err = source.Compare(ctx, before, after)
 	return r, err
 }

@@ -15,6 +15,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/configschema"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/sandbox"
 	"foyer/internal/infra/upstream"
@@ -101,7 +102,7 @@ func (s Service) installed(ctx context.Context, tx *db.Tx, c access.Caller, p Pl
 
 // newPlugin makes a plugin from a draft.
 func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
-	if err := tooMany(d.Source); err != nil {
+	if err := source.TooMany(d.Source); err != nil {
 		return Plugin{}, err
 	}
 	d.normalize()
@@ -112,7 +113,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	if kind.Installed() {
 		d.dropBlankName()
 		faults.Add(d.checkOrigin(kind))
-	} else if _, described := manifestEdit(d.Source); !d.Name.Set && (!described || inSource == nil) {
+	} else if _, described := source.ManifestEdit(d.Source); !d.Name.Set && (!described || inSource == nil) {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
 	}
 	faults.Add(patch.Text("message", d.Message, maxMessage))

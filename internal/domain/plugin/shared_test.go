@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 )
 
 // orgs returns the service for organizations.
@@ -23,8 +24,8 @@ func TestVersionsOfShared(t *testing.T) {
 		r.save(p.ID, "secret.md", patch.Field[string]{Null: true})
 		r.save(p.ID, "a.md", patch.Of("for all"))
 		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
-		again := Edit{Field: "source", Name: "a.md", Text: patch.Of("for all, again")}
-		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Message: patch.Of("not for others")}, []Edit{again}); err != nil {
+		again := source.Edit{Field: "source", Name: "a.md", Text: patch.Of("for all, again")}
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Message: patch.Of("not for others")}, []source.Edit{again}); err != nil {
 			r.Fatal(err)
 		}
 		o, err := r.orgs().Create(r.Context(), "Other")

@@ -14,14 +14,16 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream"
 )
 
 // Sources is a plugin with its files.
 type Sources struct {
 	Plugin
 
-	Files       []File // by name
+	Files       []source.File // by name
 	Bundle      Bundle
 	PublicToken string // in the url of the bundle
 	Disabled    Off
@@ -61,7 +63,7 @@ func (s Service) sourceOf(ctx context.Context, find func(context.Context, db.Que
 		found = Sources{Plugin: p, Files: files, Bundle: v.Bundle, PublicToken: o.PublicToken, Disabled: disabled, number: v.Number}
 		return err
 	})
-	slices.SortFunc(found.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(found.Files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
 	return found, err
 }
 
@@ -73,18 +75,18 @@ const maxRaces = 20
 
 // UpdateSource makes edits to a plugin's files, compiles them, and sets the fields
 // that the draft names.
-func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (Sources, error) {
+func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []source.Edit) (Sources, error) {
 	if err := MayManage(c); err != nil {
 		return Sources{}, err
 	}
-	if err := tooMany(edits); err != nil {
+	if err := source.TooMany(edits); err != nil {
 		return Sources{}, err
 	}
 	d.normalize()
 	var wrong fault.List
 	wrong.Add(d.checkAlone())
 	wrong.Add(patch.Text("message", d.Message, maxMessage))
-	wrong.Add(editFaults(edits).Err())
+	wrong.Add(source.Faults(edits).Err())
 	if err := wrong.Err(); err != nil {
 		return Sources{}, err
 	}
@@ -103,7 +105,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 }
 
 // editSource compiles outside the transaction, which then checks that the files are still the ones that were edited.
-func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
+func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []source.Edit) (saved Sources, err error) {
 	before, err := s.sourceOf(ctx, func(ctx context.Context, q db.Querier) (Plugin, error) { return s.findOwnMatching(ctx, q, c, id, "") })
 	if err != nil {
 		return Sources{}, err
@@ -111,12 +113,12 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	if err := describeEdited(&d, before.Files, edits); err != nil {
 		return Sources{}, err
 	}
-	texts, err := edited(before.Files, edits)
+	texts, err := source.Apply(before.Files, edits)
 	if err != nil {
 		return Sources{}, err
 	}
 	var made *build // nil: no file has changed
-	if !same(before.Files, texts) {
+	if !source.Same(before.Files, texts) {
 		b, err := s.compile(ctx, before.OrganizationID, texts)
 		if err != nil {
 			return Sources{}, err
@@ -136,7 +138,7 @@ func (d *Draft) readSource(kind Type) error {
 	if len(d.Source) > 0 && kind.Installed() {
 		return fault.Field(fault.Invalid, d.Source[0].Field, "The files of an installed app come from its repository: leave them out.")
 	}
-	if err := editFaults(d.Source).Err(); err != nil {
+	if err := source.Faults(d.Source).Err(); err != nil {
 		return err
 	}
 	return describeEdited(d, nil, d.Source)
@@ -144,7 +146,7 @@ func (d *Draft) readSource(kind Type) error {
 
 // createWithSource stores a new plugin with its first files, all or nothing.
 func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin, d Draft) (Plugin, error) {
-	texts, err := edited(nil, d.Source)
+	texts, err := source.Apply(nil, d.Source)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -158,14 +160,29 @@ func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin
 	return p, err
 }
 
+// describe sets the fields of a plugin that the manifest of a version names, and keeps the others.
+func describe(p *Plugin, m upstream.Manifest) {
+	fill(&p.Name, m.Name)
+	fill(&p.Description, m.Description)
+	fill(&p.Icon, m.Icon)
+	fill(&p.ConfigSchema, string(m.Config))
+	fill(&p.PublicJobs, string(m.PublicJobs))
+}
+
+func fill(to *string, value string) {
+	if value != "" {
+		*to = value
+	}
+}
+
 // describeEdited sets the name and config schema that a plugin.json among edits names. An unchanged plugin.json sets
 // nothing: a client that sends back all files as it read them must not undo later changes of these fields.
-func describeEdited(d *Draft, before []File, edits []Edit) error {
-	e, ok := manifestEdit(edits)
-	if !ok || slices.ContainsFunc(before, func(f File) bool { return f.Name == manifestName && f.Text == e.Text.Value }) {
+func describeEdited(d *Draft, before []source.File, edits []source.Edit) error {
+	e, ok := source.ManifestEdit(edits)
+	if !ok || slices.ContainsFunc(before, func(f source.File) bool { return f.Name == source.ManifestName && f.Text == e.Text.Value }) {
 		return nil
 	}
-	m, err := readManifest(e.Text.Value, e.Field)
+	m, err := source.ReadManifest(e.Text.Value, e.Field)
 	if err != nil {
 		return err
 	}
@@ -173,7 +190,7 @@ func describeEdited(d *Draft, before []File, edits []Edit) error {
 		d.Name = patch.Of(m.Name)
 	}
 	if d.ConfigSchema.Fault == nil {
-		d.ConfigSchema = patch.Of(compact(m.Config))
+		d.ConfigSchema = patch.Of(string(m.Config))
 	}
 	return nil
 }

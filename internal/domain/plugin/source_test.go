@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 )
 
@@ -83,7 +84,7 @@ func TestPictures(t *testing.T) {
 				r.Errorf("diff %+v, %v; want %q", diff, err, want)
 			}
 		}
-		edits := []Edit{{Field: "source", Name: "a.ts", Text: patch.Of("\xff")}, {Field: "b.md", Name: "b.md", Text: patch.Of("\x00")}}
+		edits := []source.Edit{{Field: "source", Name: "a.ts", Text: patch.Of("\xff")}, {Field: "b.md", Name: "b.md", Text: patch.Of("\x00")}}
 		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits)
 		if all := fault.Of(err); len(all) != 2 || all[0].Kind != fault.Invalid || all[0].Field != "source" || all[1].Field != "b.md" {
 			r.Errorf("got %v", err)

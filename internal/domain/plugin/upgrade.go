@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream"
 )
@@ -198,7 +199,7 @@ func storedTarget(ctx context.Context, q db.Querier, v Version) (target, error) 
 	if err != nil {
 		return target{}, err
 	}
-	m, err := readManifest(text, "version")
+	m, err := source.ReadManifest(text, "version")
 	to.manifest = &m
 	return to, err
 }

@@ -10,6 +10,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
 )
@@ -56,8 +57,8 @@ type origin struct {
 
 // build is compiled source, which becomes a version.
 type build struct {
-	files  []File // by name
-	site   bool   // there is a file to make the bundle from
+	files  []source.File // by name
+	site   bool          // there is a file to make the bundle from
 	bundle *bundle.Bundle
 }
 
@@ -75,10 +76,10 @@ func (s Service) compile(ctx context.Context, organizationID string, texts map[s
 	if err != nil {
 		return build{}, err
 	}
-	b := build{files: make([]File, len(result.Files)), site: result.Site != "", bundle: result.Bundle}
+	b := build{files: make([]source.File, len(result.Files)), site: result.Site != "", bundle: result.Bundle}
 	for i, f := range result.Files {
 		text := texts[f.Name]
-		b.files[i] = File{File: f, Text: text, SHA256: digest.SHA256(text), Size: len(text)}
+		b.files[i] = source.File{File: f, Text: text, SHA256: digest.SHA256(text), Size: len(text)}
 	}
 	return b, nil
 }
@@ -97,7 +98,7 @@ func (b build) as(v, before Version) (_ Version, keeps bool) {
 // contents.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
 	v, _ = b.as(v, current)
-	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
+	v.SHA256, v.CreatedBy.ID, v.CreatedAt = source.Sum(b.files), c.UserID, s.DB.Now()
 	if b.bundle != nil {
 		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
 			return Version{}, err
@@ -177,7 +178,7 @@ func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error
 }
 
 // insertFiles stores the files of a version. Texts that the version before it has are stored already.
-func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []File) error {
+func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []source.File) error {
 	stored, err := sums(ctx, tx, beforeID)
 	if err != nil {
 		return err

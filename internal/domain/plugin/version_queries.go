@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream/unpack"
 )
@@ -165,11 +166,11 @@ func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
 }
 
-func (f *File) fields() []any {
+func fileFields(f *source.File) []any {
 	return []any{&f.Name, &f.SHA256, &f.Size, &f.Status, &f.Error, &f.Line, &f.Column, &f.Warning, &f.Text}
 }
 
-func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f File) error {
+func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f source.File) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -184,8 +185,8 @@ func copyFiles(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
 }
 
 // listFiles returns the files of a version, in any order.
-func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, error) {
-	files, err := db.All(ctx, q, (*File).fields, `
+func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]source.File, error) {
+	files, err := db.All(ctx, q, fileFields, `
 		SELECT f.name, f.sha256, f.size, f.status, f.error, f.error_line, f.error_column, f.warning, c.content
 		FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256 WHERE f.version_id = $1`, versionID)
 	for i := range files {
@@ -196,7 +197,7 @@ func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, erro
 
 // statuses returns the status of each file of a version, by name.
 func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]string, error) {
-	files, err := db.All(ctx, q, func(f *File) []any { return []any{&f.Name, &f.Status} },
+	files, err := db.All(ctx, q, func(f *source.File) []any { return []any{&f.Name, &f.Status} },
 		`SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
 	status := make(map[string]string, len(files))
 	for _, f := range files {
@@ -209,7 +210,7 @@ func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]st
 func findManifest(ctx context.Context, q db.Querier, versionID int64) (string, error) {
 	return db.One(ctx, q, db.Value[string], `
 		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
-		WHERE f.version_id = $1 AND f.name = $2`, versionID, manifestName)
+		WHERE f.version_id = $1 AND f.name = $2`, versionID, source.ManifestName)
 }
 
 // sums returns the set of the sums of a version's files.

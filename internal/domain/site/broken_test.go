@@ -7,6 +7,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 )
 
 // A version that does not compile keeps the bundle of the one before and the fields that this bundle reads: pages get
@@ -29,7 +30,7 @@ func TestFollowWhatDoesNotCompile(t *testing.T) {
 		}
 		save := func(manifest, site string) plugin.Sources {
 			r.Helper()
-			saved, err := r.plugins.UpdateSource(r.Context(), r.caller, p.ID, plugin.Draft{}, []plugin.Edit{
+			saved, err := r.plugins.UpdateSource(r.Context(), r.caller, p.ID, plugin.Draft{}, []source.Edit{
 				{Field: "source", Name: "plugin.json", Text: patch.Of(manifest)}, {Field: "source", Name: "site.ts", Text: patch.Of(site)},
 			})
 			if err != nil {
@@ -72,8 +73,8 @@ func TestCurrentVersionIsNotRemoved(t *testing.T) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "[]")
 		edit := func(name, text string) {
 			r.Helper()
-			edit := plugin.Edit{Field: "source", Name: name, Text: patch.Of(text)}
-			if _, err := r.plugins.UpdateSource(r.Context(), r.caller, p.ID, plugin.Draft{}, []plugin.Edit{edit}); err != nil {
+			edit := source.Edit{Field: "source", Name: name, Text: patch.Of(text)}
+			if _, err := r.plugins.UpdateSource(r.Context(), r.caller, p.ID, plugin.Draft{}, []source.Edit{edit}); err != nil {
 				r.Fatal(err)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 )
 
 const needs = `[{"key": "%s", "type": "string", "site": true, "required": true}]`
@@ -294,7 +295,7 @@ func TestHeldWithoutKept(t *testing.T) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
 		r.place(r.caller, s, p)
 		text := "two"
-		edits := []plugin.Edit{{Field: "source", Name: "site.ts", Text: patch.Of(text + "()")}}
+		edits := []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of(text + "()")}}
 		if _, err := r.plugins.UpdateSource(r.Context(), r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(fmt.Sprintf(needs, "host"))}, edits); err != nil {
 			r.Fatal(err)
 		}

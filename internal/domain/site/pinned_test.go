@@ -11,14 +11,15 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 )
 
 // file saves a file of an app.
 func (r rig) file(id int64, name, text string) {
 	r.Helper()
-	edit := plugin.Edit{Field: "source", Name: name, Text: patch.Of(text)}
-	if _, err := r.plugins.UpdateSource(r.Context(), r.caller, id, plugin.Draft{}, []plugin.Edit{edit}); err != nil {
+	edit := source.Edit{Field: "source", Name: name, Text: patch.Of(text)}
+	if _, err := r.plugins.UpdateSource(r.Context(), r.caller, id, plugin.Draft{}, []source.Edit{edit}); err != nil {
 		r.Fatal(err)
 	}
 }

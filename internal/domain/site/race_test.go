@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -99,8 +100,8 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 		r.place(r.caller, s, p)
 		r.change(r.caller, s, p, PlacementDraft{Version: patch.Field[int64]{Set: true, Null: true}})
 		start, end := r.meanwhile(func() error {
-			edit := plugin.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const two = 2")}
-			_, err := r.plugins.UpdateSource(r.Context(), r.other, p.ID, plugin.Draft{}, []plugin.Edit{edit})
+			edit := source.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const two = 2")}
+			_, err := r.plugins.UpdateSource(r.Context(), r.other, p.ID, plugin.Draft{}, []source.Edit{edit})
 			return err
 		})
 		r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {

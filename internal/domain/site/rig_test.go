@@ -16,6 +16,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -98,8 +99,8 @@ func (r rig) app(c access.Caller, name, schema string) plugin.Plugin {
 // save makes a version of an app whose bundle exports a text.
 func (r rig) save(c access.Caller, id int64, text string) {
 	r.Helper()
-	edit := plugin.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const text = " + fmt.Sprintf("%q", text))}
-	if _, err := r.plugins.UpdateSource(r.Context(), c, id, plugin.Draft{}, []plugin.Edit{edit}); err != nil {
+	edit := source.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const text = " + fmt.Sprintf("%q", text))}
+	if _, err := r.plugins.UpdateSource(r.Context(), c, id, plugin.Draft{}, []source.Edit{edit}); err != nil {
 		r.Fatal(err)
 	}
 }

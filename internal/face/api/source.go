@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/wire"
 )
 
@@ -36,19 +37,19 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 // readEdits reads the members of source, and the body's members whose name has a dot.
-func readEdits(o wire.Object) []plugin.Edit {
+func readEdits(o wire.Object) []source.Edit {
 	const field = "source"
-	source := o.Object(field)
-	edits := make([]plugin.Edit, 0, len(source.Value))
-	if source.Fault != nil { // reported with the other faults
-		edits = append(edits, plugin.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: source.Fault}})
+	given := o.Object(field)
+	edits := make([]source.Edit, 0, len(given.Value))
+	if given.Fault != nil { // reported with the other faults
+		edits = append(edits, source.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: given.Fault}})
 	}
-	for _, m := range source.Value {
-		edits = append(edits, plugin.Edit{Field: field, Name: m.Name, Text: m.Content(field)})
+	for _, m := range given.Value {
+		edits = append(edits, source.Edit{Field: field, Name: m.Name, Text: m.Content(field)})
 	}
 	for _, m := range o {
 		if strings.Contains(m.Name, ".") {
-			edits = append(edits, plugin.Edit{Field: m.Name, Name: m.Name, Text: m.Content(m.Name)})
+			edits = append(edits, source.Edit{Field: m.Name, Name: m.Name, Text: m.Content(m.Name)})
 		}
 	}
 	return edits
@@ -82,7 +83,7 @@ func appendContent(b []byte, content string) []byte {
 	return append(b, `"}`...)
 }
 
-func appendFile(b []byte, f plugin.File) []byte {
+func appendFile(b []byte, f source.File) []byte {
 	b = wire.AppendField(append(b, '{'), "filename", f.Name)
 	b = wire.AppendField(b, "status", string(f.Status))
 	b = wire.AppendField(b, "error", f.Error)

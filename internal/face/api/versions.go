@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/wire"
 )
 
@@ -130,7 +131,7 @@ func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Call
 	})
 }
 
-func appendDiff(b []byte, f plugin.FileDiff) []byte {
+func appendDiff(b []byte, f source.Diff) []byte {
 	b = wire.AppendField(append(b, '{'), "filename", f.Name)
 	return append(wire.AppendField(b, "diff", f.Diff), '}')
 }

@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/console/markdown"
 	"foyer/internal/face/console/markup"
 )
@@ -36,8 +37,8 @@ func (p Entry) Needs() []setting {
 }
 
 // Broken returns the files that do not compile.
-func (p Entry) Broken() []plugin.File {
-	return slices.DeleteFunc(slices.Clone(p.Review.Files), func(f plugin.File) bool { return f.Error == "" })
+func (p Entry) Broken() []source.File {
+	return slices.DeleteFunc(slices.Clone(p.Review.Files), func(f source.File) bool { return f.Error == "" })
 }
 
 // Cut reports whether only a part of its readme is shown.

@@ -19,6 +19,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/signin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/console/dedup"
 	"foyer/internal/face/console/editor"
 	"foyer/internal/face/console/markup"
@@ -43,7 +44,7 @@ type Console struct {
 	// ReviewInstall finds out what installing an app of the catalog would make.
 	ReviewInstall func(ctx context.Context, c access.Caller, url string) (plugin.InstallReview, error)
 	// Compare lists the differences between two sets of files.
-	Compare func(ctx context.Context, c access.Caller, before, after map[string]string) ([]plugin.FileDiff, error)
+	Compare func(ctx context.Context, c access.Caller, before, after map[string]string) ([]source.Diff, error)
 
 	api     http.Handler
 	prefix  string // the base url's path, which browsers see before ours

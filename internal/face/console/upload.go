@@ -9,7 +9,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/console/folder"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
@@ -30,10 +30,10 @@ type Upload struct {
 }
 
 // MaxFiles is how many files an app has at most.
-func (Upload) MaxFiles() int { return plugin.MaxFiles }
+func (Upload) MaxFiles() int { return source.MaxFiles }
 
 // MaxMiB is the largest size of all files together.
-func (Upload) MaxMiB() int { return plugin.MaxSourceBytes >> 20 }
+func (Upload) MaxMiB() int { return source.MaxBytes >> 20 }
 
 // showUpload asks for a zip. A zip that could not be saved is reviewed again: the user may correct it, or the app may
 // have changed.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 )
 
 // maxEntries bounds what is read of a directory before its files are counted.
@@ -42,15 +42,15 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 		total += len(content)
 		_, twice := files[name]
 		switch {
-		case !entry.Mode().IsRegular() || !plugin.Takes(name, content):
+		case !entry.Mode().IsRegular() || !source.Takes(name, content):
 			leftOut = append(leftOut, name)
 		case twice:
 			return nil, nil, fault.Field(fault.Invalid, field, "It has %q twice.", name)
 		default:
 			files[name] = content
 		}
-		if len(files) > plugin.MaxFiles || total > plugin.MaxSourceBytes {
-			return nil, nil, fault.Field(fault.TooLong, field, "An app has at most %d files, %d MiB together.", plugin.MaxFiles, plugin.MaxSourceBytes>>20)
+		if len(files) > source.MaxFiles || total > source.MaxBytes {
+			return nil, nil, fault.Field(fault.TooLong, field, "An app has at most %d files, %d MiB together.", source.MaxFiles, source.MaxBytes>>20)
 		}
 	}
 	if len(files) == 0 {
@@ -123,12 +123,12 @@ func read(entry *zip.File, name string) (string, error) {
 		return "", fault.Field(fault.Unparsable, field, "%q cannot be unpacked.", name)
 	}
 	defer r.Close()
-	content, err := io.ReadAll(io.LimitReader(r, plugin.MaxFileBytes+1))
+	content, err := io.ReadAll(io.LimitReader(r, source.MaxFileBytes+1))
 	if err != nil {
 		return "", fault.Field(fault.Unparsable, field, "%q cannot be unpacked.", name)
 	}
-	if len(content) > plugin.MaxFileBytes {
-		return "", fault.Field(fault.TooLong, field, "The file %q is larger than %d MiB.", name, plugin.MaxFileBytes>>20)
+	if len(content) > source.MaxFileBytes {
+		return "", fault.Field(fault.TooLong, field, "The file %q is larger than %d MiB.", name, source.MaxFileBytes>>20)
 	}
 	return string(content), nil
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/face/console/folder"
 )
 
@@ -83,7 +83,7 @@ func overlapping(tb testing.TB, files int) []byte {
 func TestHostileZips(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{}
-	for i := range plugin.MaxFiles + 1 {
+	for i := range source.MaxFiles + 1 {
 		many[strconv.Itoa(i)+".ts"] = "x"
 	}
 	thousands := map[string]string{}
@@ -92,14 +92,14 @@ func TestHostileZips(t *testing.T) {
 	}
 	large := map[string]string{}
 	for i := range 12 {
-		large[strconv.Itoa(i)+".ts"] = strings.Repeat("x", plugin.MaxFileBytes)
+		large[strconv.Itoa(i)+".ts"] = strings.Repeat("x", source.MaxFileBytes)
 	}
 	for name, packed := range map[string][]byte{
 		"none":                nil,
 		"no zip":              []byte("PK\x03\x04"),
 		"a file too many":     pack(t, many, nil),
 		"a directory of many": pack(t, thousands, nil),
-		"a large file":        pack(t, map[string]string{"a.ts": strings.Repeat("x", plugin.MaxFileBytes+1)}, nil),
+		"a large file":        pack(t, map[string]string{"a.ts": strings.Repeat("x", source.MaxFileBytes+1)}, nil),
 		"large together":      pack(t, large, nil),
 		"only outside":        pack(t, map[string]string{"../a.ts": "", "/b.ts": "", `c:\d.ts`: "", "e/../../f.ts": ""}, nil),
 		"shared data":         overlapping(t, 10),
@@ -126,11 +126,11 @@ func FuzzUnpack(f *testing.F) {
 		}
 		total := 0
 		for name, content := range files {
-			if total += len(content); !plugin.Takes(name, content) || len(content) > plugin.MaxFileBytes {
+			if total += len(content); !source.Takes(name, content) || len(content) > source.MaxFileBytes {
 				t.Errorf("%q of %d bytes", name, len(content))
 			}
 		}
-		if len(files) > plugin.MaxFiles || total > plugin.MaxSourceBytes {
+		if len(files) > source.MaxFiles || total > source.MaxBytes {
 			t.Errorf("%d files, %d bytes", len(files), total)
 		}
 		if err != nil {

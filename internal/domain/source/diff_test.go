@@ -1,30 +1,16 @@
-package plugin
+package source
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
-
-	"foyer/internal/base/fault"
 )
-
-func TestReadManifest(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"[]":          "source: The app's plugin.json is not a JSON object.",
-		"{":           "source: The app's plugin.json is not a JSON object: unexpected end of JSON input (byte 1).",
-		`{"icon": 1}`: `source: The app's plugin.json has a "icon" that is not text.`,
-	} {
-		if _, err := readManifest(text, "source"); !fault.Is(err, fault.Invalid) || err.Error() != want {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	got, err := compare(t.Context(),
+	got, err := Compare(t.Context(),
 		map[string]string{"gone.md": "a\n", "same.md": "x", "changed.md": "1\n2\n3\n", "empty.md": ""},
 		map[string]string{"new.md": "b", "same.md": "x", "changed.md": "1\n2\nthree\n"},
 	)
@@ -59,7 +45,7 @@ func TestCompareLong(t *testing.T) {
 		after[name] = strings.Repeat("y\nx\nz\n", MaxFileBytes/6)
 	}
 	total := 0
-	diffs, err := compare(t.Context(), before, after)
+	diffs, err := Compare(t.Context(), before, after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +60,35 @@ func TestCompareLong(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := compare(gone, before, after); !errors.Is(err, context.Canceled) {
+	if _, err := Compare(gone, before, after); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has gone gets %v", err)
+	}
+}
+
+// Once the diffs are too long, comparing the remaining files costs nothing.
+func TestCompareEndsAtItsLimit(t *testing.T) { // not parallel: it counts allocations
+	const lines = 5000
+	after := map[string]string{
+		"a.md": strings.Repeat(strings.Repeat("a", 999)+"\n", 10),
+		"b.md": strings.Repeat("b", maxDiffBytes),
+		"c.md": strings.Repeat("c\n", lines),
+	}
+	var all []Diff
+	allocated := testing.AllocsPerRun(1, func() {
+		var err error
+		if all, err = Compare(t.Context(), nil, after); err != nil {
+			t.Fatal(err)
+		}
+	})
+	want := []Diff{
+		{"a.md", "--- /dev/null\n+++ b/a.md\n@@ -0,0 +1,10 @@\n" + strings.Repeat("+"+strings.Repeat("a", 999)+"\n", 10)},
+		{"b.md", "--- /dev/null\n+++ b/b.md\n@@ -0,0 +1,1 @@\n" + leftOut},
+		{"c.md", leftOut},
+	}
+	if !slices.Equal(all, want) {
+		t.Errorf("got %d diffs: %.300q", len(all), all)
+	}
+	if allocated > lines {
+		t.Errorf("%.0f allocations", allocated)
 	}
 }

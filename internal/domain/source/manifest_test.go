@@ -1,0 +1,20 @@
+package source
+
+import (
+	"testing"
+
+	"foyer/internal/base/fault"
+)
+
+func TestReadManifest(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[]":          "source: The app's plugin.json is not a JSON object.",
+		"{":           "source: The app's plugin.json is not a JSON object: unexpected end of JSON input (byte 1).",
+		`{"icon": 1}`: `source: The app's plugin.json has a "icon" that is not text.`,
+	} {
+		if _, err := ReadManifest(text, "source"); !fault.Is(err, fault.Invalid) || err.Error() != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
