@@ -7,6 +7,7 @@ import (
 	"foyer/internal/base/fair"
 	"foyer/internal/base/seal"
 	"foyer/internal/config"
+	"foyer/internal/domain/bundles"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
@@ -42,7 +43,7 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) plugin.S
 		Installs: fair.New(maxInstalls, maxInstallWaiting, "Too many apps are being installed"),
 		Diffs:    fair.New(maxDiffs, maxDiffWaiting, "Too many versions are being compared"),
 		Saves:    fair.OneEach(maxSaveWaiting, "Others are changing the source of this app"),
-		Bundles:  plugin.NewBundles(d),
+		Bundles:  bundles.NewServer(d),
 		Cache:    plugin.NewCache(),
 	}
 }

@@ -29,16 +29,14 @@ func TestBundlesTakeTurns(t *testing.T) {
 		if err := serve(tokens[0]); err != nil {
 			r.Fatal(err)
 		}
-		var leave func()
-		for i := range maxLoading {
-			var err error
-			if leave, err = r.Bundles.queue.Enter(r.Context(), fmt.Sprint("another organization ", i)); err != nil {
-				r.Fatal(err)
-			}
+		r.Bundles.Loads = fair.New(1, 1, "Full")
+		leave, err := r.Bundles.Loads.Enter(r.Context(), "another organization")
+		if err != nil {
+			r.Fatal(err)
 		}
 		served := make(chan error, 1)
 		go func() { served <- serve(tokens[1]) }()
-		for r.Bundles.queue.Waiting() == 0 {
+		for r.Bundles.Loads.Waiting() == 0 {
 			select {
 			case err := <-served:
 				r.Fatalf("out of turn: %v", err)
@@ -53,7 +51,7 @@ func TestBundlesTakeTurns(t *testing.T) {
 		if err := <-served; err != nil {
 			r.Errorf("in turn: %v", err)
 		}
-		r.Bundles.queue = fair.New(0, 0, "Full")
+		r.Bundles.Loads = fair.New(0, 0, "Full")
 		if err := serve(tokens[2]); !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter == 0 {
 			r.Errorf("no room: %v", err)
 		}

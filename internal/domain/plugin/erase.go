@@ -14,7 +14,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	if err := MayManage(c); err != nil {
 		return err
 	}
-	defer s.Bundles.invalidate()
+	defer s.Bundles.Invalidate()
 	erase := func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
 	err := s.DB.InTx(ctx, erase)
 	if errors.Is(err, errRaced) {

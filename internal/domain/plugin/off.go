@@ -45,7 +45,7 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
-	defer s.Bundles.invalidate()
+	defer s.Bundles.Invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		c := c
 		if p, c, err = s.lockOwnMatching(ctx, tx, c, id); err != nil {
@@ -138,7 +138,7 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 	if err := MayManage(c); err != nil {
 		return Version{}, err
 	}
-	defer s.Bundles.invalidate()
+	defer s.Bundles.Invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		p, c, err := s.lockOwn(ctx, tx, c, id)
 		if err != nil {

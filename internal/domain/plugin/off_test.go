@@ -86,7 +86,7 @@ func TestDisable(t *testing.T) {
 		if err != nil || s.Disabled.Reason != "broken" || s.Disabled.By.ID != r.caller.UserID || !s.Disabled.Is() {
 			r.Errorf("%+v, %v", s.Disabled, err)
 		}
-		if script, err := r.Bundles.Serve(r.Context(), token, ""); err != nil || !script.Disabled || string(script.Plain()) != emptyModule {
+		if script, err := r.Bundles.Serve(r.Context(), token, ""); err != nil || !script.Disabled || string(script.Plain()) != "export {};\n" {
 			r.Errorf("site.js: %+v, %v", script, err)
 		}
 		if _, err := r.Bundles.Serve(r.Context(), token, versions[0].Bundle.SHA256); !fault.Is(err, fault.Gone) {

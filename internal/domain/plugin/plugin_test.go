@@ -17,6 +17,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/bundles"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/bundle"
@@ -54,7 +55,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 		DB: d, Children: children, Box: seal.Box{Secret: "a secret for tests"}, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
 		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"), Saves: fair.OneEach(64, "Full"),
-		Bundles: NewBundles(d), Cache: NewCache(),
+		Bundles: bundles.NewServer(d), Cache: NewCache(),
 	}}
 	keys := access.NewKeys(d)
 	orgs := org.Service{DB: d, Keys: keys}

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/bundles"
 	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
@@ -31,7 +32,7 @@ type Service struct {
 	Installs *fair.Queue   // of installs and upgrades, shared between organizations
 	Diffs    *fair.Queue   // of versions to compare, shared between organizations
 	Saves    *fair.Queue   // of saves, one at a time for each plugin
-	Bundles  *Bundles
+	Bundles  *bundles.Server
 	Cache    *Cache
 
 	// Follow is called in each transaction that changes what pages get of a plugin, after the change; nil: no sites

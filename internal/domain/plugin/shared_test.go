@@ -84,7 +84,7 @@ func TestBundlesWithoutAccess(t *testing.T) {
 			if _, err := r.orgs().Set(r.Context(), access.Caller{}, p.OrganizationID, org.Settings{AppAccess: &c.access}); err != nil {
 				r.Fatal(err)
 			}
-			r.Bundles.invalidate()
+			r.Bundles.Invalidate()
 			for _, sum := range []string{"", saved.Bundle.SHA256} {
 				if _, err := r.Bundles.Serve(r.Context(), saved.PublicToken, sum); (err == nil) != c.served || err != nil && !fault.Is(err, fault.NotFound) {
 					r.Errorf("access %d, sum %q: %v", c.access, sum, err)

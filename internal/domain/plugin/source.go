@@ -125,7 +125,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 		}
 		made = &b
 	}
-	defer s.Bundles.invalidate()
+	defer s.Bundles.Invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		saved, err = s.saveSource(ctx, tx, c, before, d, made)
 		return err

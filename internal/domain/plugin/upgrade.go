@@ -126,7 +126,7 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 			latest = asked
 		}
 	}
-	defer s.Bundles.invalidate()
+	defer s.Bundles.Invalidate()
 	var moved Plugin
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		moved, err = s.move(ctx, tx, c, p, m, to, latest)

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/base/flight"
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/bundles"
 	"foyer/internal/domain/site/loader"
 	"foyer/internal/infra/db"
 )
@@ -75,7 +75,7 @@ func (s *served) size() int { return s.manifest.size() + 500 }
 func (m *Manifests) invalidate() { m.generation.Add(1) }
 
 // isToken reports whether a text can be the token of a site.
-func isToken(text string) bool { return len(text) == 26 && plugin.IsToken(text) }
+func isToken(text string) bool { return len(text) == 26 && bundles.IsToken(text) }
 
 // site returns the site with a token, as it was at most a second ago.
 func (m *Manifests) site(ctx context.Context, token string) (*served, error) {

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/bundles"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/source"
@@ -50,7 +51,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r.Manifests.BaseURL = "https://foyer.example"
 	r.plugins = plugin.Service{
 		DB: d, Children: sandbox.New(2, 16, slog.New(slog.DiscardHandler)),
-		Saves: fair.OneEach(16, "Full"), Bundles: plugin.NewBundles(d), Cache: plugin.NewCache(), Follow: r.FollowApp,
+		Saves: fair.OneEach(16, "Full"), Bundles: bundles.NewServer(d), Cache: plugin.NewCache(), Follow: r.FollowApp,
 	}
 	r.orgs = org.Service{DB: d, Keys: access.NewKeys(d), Follow: r.FollowOrganization}
 	r.caller, r.other = r.owner("Acme"), r.owner("Other")

@@ -8,7 +8,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/bundles"
 	"foyer/internal/face/wire"
 )
 
@@ -42,7 +42,7 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 }
 
 // findBundle returns the bundle that a path names, and whether the path pins its content.
-func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, err error) {
+func (a *API) findBundle(r *http.Request) (script *bundles.Script, pinned bool, err error) {
 	sum, ok := strings.CutSuffix(r.PathValue("file"), ".js")
 	if pinned = sum != "site"; !pinned {
 		sum = ""

@@ -1,4 +1,5 @@
-package plugin
+// Package bundles serves the compiled bundles of apps to browsers. Package bundle makes them.
+package bundles
 
 import (
 	"context"
@@ -19,8 +20,8 @@ import (
 )
 
 const (
-	// maxBundleAge is how long a ref in memory may be used.
-	maxBundleAge = time.Second
+	// maxRefAge is how long a ref in memory may be used.
+	maxRefAge = time.Second
 	// maxRefs bounds the refs in memory, of about 400 bytes each.
 	maxRefs = 8000
 	// maxScriptBytes bounds the bundles in memory.
@@ -39,27 +40,26 @@ type Script struct {
 	Disabled bool // it stands for the bundle of a plugin that is disabled
 }
 
-// Bundles serves compiled bundles to browsers. It caches them, so that most requests touch no disk, and notes which
-// ones were requested.
-type Bundles struct {
-	DB *db.DB
+// Server serves bundles. It caches them, so that most requests touch no disk, and notes which ones were requested.
+type Server struct {
+	DB    *db.DB
+	Loads *fair.Queue // of bundles to read, shared between organizations
 
 	scripts    cache.Cache[string, *Script] // by sum
 	refs       cache.Cache[string, ref]     // by public token and sum; their version is generation
-	generation atomic.Int64                 // counted up by invalidate
+	generation atomic.Int64                 // counted up by Invalidate
 	flight     flight.Group[*Script]
-	queue      *fair.Queue // of bundles to load, shared between organizations
 	uses       uses
 }
 
-// NewBundles returns a Bundles that serves the bundles in d.
-func NewBundles(d *db.DB) *Bundles {
-	return &Bundles{
+// NewServer returns a server of the bundles in d.
+func NewServer(d *db.DB) *Server {
+	return &Server{
 		DB:      d,
+		Loads:   fair.New(maxLoading, maxLoadingWait, "Too many bundles are being loaded"),
 		scripts: cache.Cache[string, *Script]{Max: maxScriptBytes, Size: func(s *Script) int { return s.Size() }},
 		refs:    cache.Cache[string, ref]{Max: maxRefs},
 		uses:    uses{noted: cache.Cache[int64, time.Time]{Max: maxUses}},
-		queue:   fair.New(maxLoading, maxLoadingWait, "Too many bundles are being loaded"),
 	}
 }
 
@@ -87,15 +87,15 @@ var nothing = sync.OnceValue(func() *Script {
 
 const emptyModule = "export {};\n"
 
-// Serve returns a bundle of the plugin with the public token: the one with the given sum or, without a sum, the current
-// one. It counts that as a use. A bundle that is off is gone, but the current bundle of a disabled plugin is a module
+// Serve returns a bundle of the app with the public token: the one with the given sum or, without a sum, the current
+// one. It counts that as a use. A bundle that is off is gone, but the current bundle of a disabled app is a module
 // that does nothing.
-func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
+func (s *Server) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
 	if !IsToken(publicToken) {
 		return nil, access.ErrNotFound
 	}
-	now := b.DB.Now()
-	r, err := b.resolve(ctx, publicToken, sha256, now)
+	now := s.DB.Now()
+	r, err := s.resolve(ctx, publicToken, sha256, now)
 	if err != nil {
 		return nil, access.OrNotFound(err)
 	}
@@ -105,67 +105,67 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 	case r.Disabled || r.Withdrawn:
 		return nil, errGone
 	}
-	b.uses.note(r.PluginID, now)
-	s, err := b.script(ctx, r)
+	s.uses.note(r.PluginID, now)
+	script, err := s.script(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return s, inflight.From(ctx).Share(r.OrganizationID, s.SHA256, s.Size())
+	return script, inflight.From(ctx).Share(r.OrganizationID, script.SHA256, script.Size())
 }
 
-// IsToken reports whether a text can be a public token, see putOrigin. No other text reaches the database, which
+// IsToken reports whether a text can be a public token, which is made by rand.Text. No other text reaches the database, which
 // refuses bytes that are not text.
 func IsToken(text string) bool {
 	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	return strings.Trim(text, base32) == ""
 }
 
-func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now time.Time) (ref, error) {
-	key, generation := publicToken+"/"+sha256, b.generation.Load()
-	r, ok := b.refs.Get(key, generation)
-	if age := now.Sub(r.checkedAt); ok && age >= 0 && age < maxBundleAge {
+func (s *Server) resolve(ctx context.Context, publicToken, sha256 string, now time.Time) (ref, error) {
+	key, generation := publicToken+"/"+sha256, s.generation.Load()
+	r, ok := s.refs.Get(key, generation)
+	if age := now.Sub(r.checkedAt); ok && age >= 0 && age < maxRefAge {
 		return r, nil
 	}
-	r, err := findRef(inflight.Uncounted(ctx), b.DB, publicToken, sha256)
+	r, err := findRef(inflight.Uncounted(ctx), s.DB, publicToken, sha256)
 	if err != nil {
 		return ref{}, err
 	}
 	r.checkedAt = now
-	b.refs.Put(key, generation, r) // useless if invalidate was called meanwhile
+	s.refs.Put(key, generation, r) // useless if Invalidate was called meanwhile
 	return r, nil
 }
 
-// invalidate makes the next requests ask the database, because a plugin has changed.
-func (b *Bundles) invalidate() { b.generation.Add(1) }
+// Invalidate makes the next requests ask the database, because an app has changed.
+func (s *Server) Invalidate() { s.generation.Add(1) }
 
 // script returns a bundle, which is compressed once for all requests.
-func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
-	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
-		return s, nil
+func (s *Server) script(ctx context.Context, r ref) (*Script, error) {
+	if script, ok := s.scripts.Get(r.SHA256, cache.Unversioned); ok {
+		return script, nil
 	}
-	return b.flight.Do(ctx, r.OrganizationID+" "+r.SHA256, func(ctx context.Context) (*Script, error) { return b.loadInTurn(ctx, r) })
+	return s.flight.Do(ctx, r.OrganizationID+" "+r.SHA256, func(ctx context.Context) (*Script, error) { return s.loadInTurn(ctx, r) })
 }
 
 // loadInTurn reads a bundle once fewer than maxLoading others are being read.
-func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
-	leave, err := b.queue.Enter(ctx, r.OrganizationID)
+func (s *Server) loadInTurn(ctx context.Context, r ref) (*Script, error) {
+	leave, err := s.Loads.Enter(ctx, r.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
-		return s, nil // another organization loaded it while we waited
+	if script, ok := s.scripts.Get(r.SHA256, cache.Unversioned); ok {
+		return script, nil // another organization loaded it while we waited
 	}
-	js, err := findContent(inflight.Uncounted(ctx), b.DB, r.SHA256)
+	js, err := findContent(inflight.Uncounted(ctx), s.DB, r.SHA256)
 	if err != nil {
 		return nil, access.OrNotFound(err)
 	}
-	s := &Script{Text: compress.Of([]byte(js)), SHA256: r.SHA256}
-	b.scripts.Put(r.SHA256, cache.Unversioned, s)
-	return s, nil
+	script := &Script{Text: compress.Of([]byte(js)), SHA256: r.SHA256}
+	s.scripts.Put(r.SHA256, cache.Unversioned, script)
+	return script, nil
 }
 
-// FlushUse records which plugins' bundles were requested.
-func (b *Bundles) FlushUse(ctx context.Context) error {
-	return b.uses.pending.Flush(ctx, b.DB, markUsed)
+// FlushUse records which apps' bundles were requested.
+func (s *Server) FlushUse(ctx context.Context) error {
+	return s.uses.pending.Flush(ctx, s.DB, markUsed)
 }
