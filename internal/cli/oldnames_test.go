@@ -41,6 +41,10 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"restore x", "", "admin restore x"},
 		{"app pull x --app=a", "FOYER_DATA_DIR=x", "admin app pull x --app=a"},
 		{"app set a --global=false", "FOYER_DATA_DIR=x", "admin app set a --global=false"},
+		{"activity --limit 2", "FOYER_DATA_DIR=x", "admin activity --limit 2 --yes"},
+		{"activity --user a@x.example --json", "FOYER_DATA_DIR=x", "admin activity --user a@x.example --json --yes"},
+		{"activity head", "FOYER_DATA_DIR=x", "admin activity head --yes"},
+		{"activity --organization x verify", "FOYER_DATA_DIR=x", "refused: foyer admin activity verify"},
 		{"user delete a@x.example", "FOYER_DATA_DIR=x", "refused: foyer admin user delete"},
 		{"organization delete x", "", "refused: foyer admin organization delete"},
 		{"member add", "", "admin member add --yes"},
@@ -66,6 +70,10 @@ func TestOldNamesGoOn(t *testing.T) {
 		}
 		if lines := strings.Count(warned.String(), "\n"); lines == 1 != (strings.HasPrefix(got, "admin") && !strings.HasPrefix(c.line, "admin") && !strings.Contains(c.line, "--help")) {
 			t.Errorf("%s %s: %d lines of warning", c.environ, c.line, lines)
+		}
+		_, name, _ := strings.Cut(warned.String(), "is now `foyer ")
+		if name = strings.TrimSuffix(name, "`.\n"); !strings.HasPrefix(got, name) {
+			t.Errorf("%s %s: the warning names %s", c.environ, c.line, name)
 		}
 	}
 }
