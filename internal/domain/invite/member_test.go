@@ -53,7 +53,7 @@ func TestAddMemberRefuses(t *testing.T) {
 			want      fault.Kind
 		}{
 			{in, "ada", fault.Invalid},
-			{in, "owner@acme.example", fault.NotUnique},
+			{in, "owner@acme.example", fault.AlreadyMember},
 			{"01890000-0000-7000-8000-000000000001", "ada@x.example", fault.NotFound},
 		} {
 			if _, err := r.invites.AddMember(r.Context(), access.Caller{}, c.in, c.email, access.Member); !fault.Is(err, c.want) {

@@ -261,7 +261,7 @@ func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, j Joinin
 	now := s.DB.Now()
 	if err := insertMember(ctx, tx, j, now); err != nil {
 		if errors.Is(err, db.ErrUnique) {
-			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", j.User.Email)
+			return Membership{}, fault.Field(fault.AlreadyMember, "email", "%s is a member already.", j.User.Email)
 		}
 		return Membership{}, err
 	}
