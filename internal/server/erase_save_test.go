@@ -163,7 +163,7 @@ func TestWithdrawWhileErasing(t *testing.T) {
 			begin()
 			return nil
 		}
-		_, err = w.Plugins.Withdraw(claim.With(t.Context()), w.ada, app.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1})
+		_, err = w.Plugins.Withdraw(claim.With(t.Context()), w.ada, app.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))})
 		if err := errors.Join(err, <-erased); err != nil {
 			t.Fatal(err)
 		}

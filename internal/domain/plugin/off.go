@@ -70,12 +70,24 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 type Withdrawal struct {
 	Number int64
 	Reason patch.Field[string]
-	GoTo   int64 // the number of the version to go to if this one is current; 0: not given
+	GoTo   patch.Field[int64] // the number of the version to go to if this one is current; absent or null: not given
+}
+
+// check returns the reason, as it is stored.
+func (w Withdrawal) check() (why string, err error) {
+	var wrong fault.List
+	why, err = activity.CheckReason(w.Reason)
+	wrong.Add(err)
+	wrong.Add(w.GoTo.Fault)
+	if w.GoTo.Or(1) < 1 {
+		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
+	}
+	return why, wrong.Err()
 }
 
 // Withdraw stops a version, and the plugin's other versions with the same bundle, on all pages.
 func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w Withdrawal) (Version, error) {
-	why, err := activity.CheckReason(w.Reason)
+	why, err := w.check()
 	if err != nil {
 		return Version{}, err
 	}
@@ -89,7 +101,7 @@ func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w With
 		if err != nil || !sameRun(current, v) {
 			return err
 		}
-		return s.moveOffWithdrawn(ctx, tx, c, p, &o, current, w.GoTo)
+		return s.moveOffWithdrawn(ctx, tx, c, p, &o, current, w.GoTo.Value)
 	})
 }
 

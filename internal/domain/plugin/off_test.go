@@ -169,7 +169,7 @@ func TestWithdraw(t *testing.T) {
 			r.Fatal(err) // version 3, with the bundle of 2
 		}
 		withdraw := func(number, to int64) error {
-			_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: to})
+			_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: patch.Field[int64]{Set: to != 0, Value: to}})
 			return err
 		}
 		if err := withdraw(2, 0); !fault.Is(err, fault.Required) {
@@ -241,7 +241,7 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1}); err != nil {
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))}); err != nil {
 			r.Fatal(err)
 		}
 		got, err := r.Get(r.Context(), r.caller, p.ID)
@@ -267,7 +267,7 @@ func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 3, Reason: patch.Of("leaks"), GoTo: 2}); err != nil {
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 3, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(2))}); err != nil {
 			r.Fatal(err)
 		}
 		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.ConfigSchema != schema("two") {

@@ -158,7 +158,7 @@ func TestReviewOfWithdrawn(t *testing.T) {
 		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, second); err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1}); err != nil {
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))}); err != nil {
 			r.Fatal(err)
 		}
 		for name, test := range map[string]struct {

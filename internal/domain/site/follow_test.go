@@ -272,7 +272,7 @@ func TestOffSwitches(t *testing.T) {
 				r.Errorf("%s: revision %d, then %d", c.name, before, after)
 			}
 		}
-		withdrawal := plugin.Withdrawal{Number: 2, Reason: patch.Of("it breaks"), GoTo: 1}
+		withdrawal := plugin.Withdrawal{Number: 2, Reason: patch.Of("it breaks"), GoTo: patch.Of(int64(1))}
 		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, withdrawal); err != nil {
 			r.Fatal(err)
 		}

@@ -100,7 +100,7 @@ func TestRestoreWithdrawn(t *testing.T) {
 		r.save(r.caller, p.ID, "two")
 		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(2))}) // 3
 		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))}) // 4
-		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("bad"), GoTo: 1}); err != nil {
+		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("bad"), GoTo: patch.Of(int64(1))}); err != nil {
 			r.Fatal(err)
 		}
 		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3)); err != nil {

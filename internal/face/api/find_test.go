@@ -41,17 +41,19 @@ func (r *rig) found(path string) (names []string) {
 	return names
 }
 
-// The faults of a filter and of the page are reported together.
-func TestFaultsOfFilterAndPage(t *testing.T) {
+// The faults of all parameters are reported together.
+func TestFaultsOfParameters(t *testing.T) {
 	each(t, func(r *rig) {
 		for path, want := range map[string][]string{
-			apps + "?limit=0&plugin_type=x&ordering=y": {"limit", "plugin_type", "ordering"},
-			"/sites?ordering=x&offset=-1":              {"offset", "ordering"},
-			invites + "?offset=x&level=z&limit=y":      {"limit", "offset", "level"},
-			"/members?limit=0&level=z":                 {"limit", "level"},
-			apps + "activity?limit=0&app=x&user=y":     {"limit", "app", "user"},
-			apps + "?limit=0":                          {"limit"},
-			apps + "?plugin_type=x":                    {"plugin_type"},
+			apps + "?limit=0&plugin_type=x&ordering=y":            {"limit", "plugin_type", "ordering"},
+			"/sites?ordering=x&offset=-1":                         {"offset", "ordering"},
+			invites + "?offset=x&level=z&limit=y":                 {"limit", "offset", "level"},
+			"/members?limit=0&level=z":                            {"limit", "level"},
+			apps + "activity?limit=0&app=x&user=y":                {"limit", "app", "user"},
+			apps + "?limit=0":                                     {"limit"},
+			apps + "?plugin_type=x":                               {"plugin_type"},
+			apps + "1/health?site=x&since=y":                      {"site", "since"},
+			apps + "1/upgrade?tag=%FF&accept_changed=y&version=0": {"tag", "accept_changed", "version"},
 		} {
 			if got := attrs(r.t, r.wantStatus(r.key, "GET", path, "", 400)); !slices.Equal(got, want) {
 				r.t.Errorf("%s: %q, want %q", path, got, want)

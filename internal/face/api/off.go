@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
@@ -34,15 +33,8 @@ func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.C
 	if err != nil {
 		return err
 	}
-	goTo := o.Int("version")
-	if goTo.Fault == nil && goTo.Set && !goTo.Null && goTo.Value < 1 {
-		goTo.Fault = fault.Field(fault.Invalid, "version", "Must be the number of a version.")
-	}
-	if goTo.Fault != nil {
-		return goTo.Fault
-	}
 	v, err := a.Plugins.Withdraw(r.Context(), c, pathID(r, "id"), plugin.Withdrawal{
-		Number: pathID(r, "version"), Reason: o.Text("reason"), GoTo: goTo.Value,
+		Number: pathID(r, "version"), Reason: o.Text("reason"), GoTo: o.Int("version"),
 	})
 	if err != nil {
 		return err

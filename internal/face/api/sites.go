@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"foyer/internal/base/dryrun"
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/site"
@@ -125,14 +126,15 @@ func appendAppHealth(b []byte, h site.AppHealth) []byte {
 
 // healthFilter reads the site and time of the requested health.
 func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
+	var faults fault.List
 	q := r.URL.Query()
 	if q.Has("site") {
-		if of, err = number("site", "the id of a site, a whole number", q.Get("site")); err != nil {
-			return 0, since, err
-		}
+		of, err = number("site", "the id of a site, a whole number", q.Get("site"))
+		faults.Add(err)
 	}
 	since, err = moment(q, "since")
-	return of, since, err
+	faults.Add(err)
+	return of, since, faults.Err()
 }
 
 // appendHealth appends the health of an app.

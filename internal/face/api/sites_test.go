@@ -160,6 +160,11 @@ func TestOffAPI(t *testing.T) {
 			r.t.Errorf("restore: %d %s", got.status, got.body)
 		}
 		r.want("POST", apps+id+"/versions/1/withdraw", `{"reason":"x","version":-1}`, 400, faultBody("validation_error", "invalid_input", "Must be the number of a version.", `"version"`))
+		for _, body := range []string{`{"version":0}`, `{"version":"1"}`} {
+			if got := attrs(r.t, r.wantStatus(r.key, "POST", apps+id+"/versions/1/withdraw", body, 400)); !slices.Equal(got, []string{"reason", "version"}) {
+				r.t.Errorf("withdraw %s: the faults are of %q", body, got)
+			}
+		}
 	})
 }
 

@@ -41,10 +41,7 @@ func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	q := r.URL.Query()
 	tag, err := plainText(q, "tag")
-	if err != nil {
-		return err
-	}
-	m := plugin.Move{Draft: plugin.Draft{Tag: patch.Of(tag)}}
+	m := plugin.Move{Draft: plugin.Draft{Tag: patch.Field[string]{Set: true, Value: tag, Fault: err}}}
 	if q.Has("version") {
 		m.Version = patch.Of(q.Get("version"))
 	}
@@ -53,7 +50,7 @@ func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Cal
 	case "true":
 		m.AcceptChanged = patch.Of(true)
 	default:
-		return fault.Field(fault.Invalid, "accept_changed", "Must be true or false.")
+		m.AcceptChanged.Fault = fault.Field(fault.Invalid, "accept_changed", "Must be true or false.")
 	}
 	review, err := a.Plugins.Review(r.Context(), c, pathID(r, "id"), m)
 	if err != nil {
