@@ -114,9 +114,6 @@ func (s Service) Place(ctx context.Context, c access.Caller, id int64, d Placeme
 		placed, err = s.place(ctx, tx, c, id, d)
 		return err
 	})
-	if errors.Is(err, db.ErrUnique) {
-		err = fault.Field(fault.NotUnique, "app_id", "The app is on this site already.")
-	}
 	return placed, err
 }
 
@@ -133,6 +130,9 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	a := deps.apps[d.AppID.Value]
 	if !a.Seen(c.Organization.ID) {
 		return Placement{}, fault.Field(fault.Invalid, "app_id", "The organization has no such app, and none is shared with it.")
+	}
+	if _, err := findPlacement(ctx, tx, site, a.ID); !errors.Is(err, db.ErrNoRow) {
+		return Placement{}, cmp.Or(err, fault.Field(fault.NotUnique, "app_id", "The app is on this site already."))
 	}
 	full, err := findRoom(ctx, tx, site)
 	if err != nil {

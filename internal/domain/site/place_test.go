@@ -57,9 +57,11 @@ func TestValues(t *testing.T) {
 			r.Errorf("config %s, want %s", placed.Config, want)
 		}
 		r.wants("the manifest", s, "app@1"+placed.Values)
-		again, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given("text", `"x"`)})
-		if blames(err) != "app_id unique" {
-			r.Errorf("twice: %+v, %v", again, err)
+		for _, config := range [][]string{{"text", `"x"`}, nil} { // that a value is missing does not matter then
+			again, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given(config...)})
+			if blames(err) != "app_id unique" {
+				r.Errorf("twice, with values %q: %+v, %v", config, again, err)
+			}
 		}
 		changed := r.change(r.caller, s, p, PlacementDraft{Config: given("any", "null", "n", "8", "size", "null")})
 		if want := `{"text":"<x>","n":8,"on":false,"area":""}`; changed.Values != want {
