@@ -7,6 +7,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
@@ -30,6 +31,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 		if first, err = a.appOf(r, c, found.Items[0]); err != nil {
 			return err
 		}
+		first.ConfigSchema = configschema.Masked(first.ConfigSchema)
 	}
 	return writeAppPage(w, r, a, first, p, found, appendActivity)
 }

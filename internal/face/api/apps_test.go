@@ -107,6 +107,9 @@ func TestExportsUnsubscribeConfigs(t *testing.T) {
 		if !strings.Contains(got.body, `"config":{"a":"********","b":2}}]}`) {
 			r.t.Errorf("keys that are there twice: %s", got.body)
 		}
+		if got := r.send(r.key, "GET", apps+"activity?app=4", ""); !strings.Contains(got.body, `"s","secret":true,"default":"********"`) || strings.Contains(got.body, "hush") {
+			r.t.Errorf("the activity: %s", got.body)
+		}
 	})
 }
 
