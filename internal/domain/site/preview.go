@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/address"
 	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/origin"
@@ -137,6 +138,9 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fault.Field(fault.Invalid, "url", "Must be the url of a page, like https://shop.example.com/.")
+	}
+	if name, err := address.Domain(u.Hostname()); err == nil { // browsers send it in ASCII
+		u.Host = strings.Replace(u.Host, u.Hostname(), name, 1)
 	}
 	if u.Scheme+"://"+u.Host+u.Path == s.BaseURL()+"/sites/"+site.Token+"/try" {
 		u.RawQuery = withParameter(u.RawQuery, "t", s.TryKey(site.Token))

@@ -100,10 +100,11 @@ func TestPreview(t *testing.T) {
 func TestPreviewPages(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
-		if _, err := r.Update(r.Context(), r.caller, s.ID, Draft{Origins: patch.Of([]string{"https://shop.example"})}); err != nil {
+		if _, err := r.Update(r.Context(), r.caller, s.ID, Draft{Origins: patch.Of([]string{"https://shop.example", "https://xn--bcher-kva.example:8443"})}); err != nil {
 			r.Fatal(err)
 		}
 		for page, want := range map[string]string{
+			"https://bücher.example:8443/a": "", "https://BÜCHER.example:8443": "", "https://bücher.example/a": "url invalid", "https://bucher.example:8443/a": "url invalid",
 			"https://shop.example/a": "", "https://SHOP.example:443/a": "", "http://shop.example/a": "url invalid", "https://shop.example:80/a": "url invalid", "https://shop.example.evil.example/": "url invalid",
 			"https://foyer.example/console": "url invalid", "https://foyer.example/sites/" + s.Token + "/try": "",
 		} {
