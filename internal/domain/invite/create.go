@@ -26,7 +26,7 @@ type Outcome struct {
 // bulk is the drafts of one request.
 type bulk struct {
 	all []checkedDraft
-	// refuse returns the error that ends the whole request if a draft is refused, or nil.
+	// refuse returns the error of the whole request if a draft is refused. If it is nil, the others are invited.
 	refuse func(i int, err error) error
 	// keep keeps the answer, in the transaction.
 	keep func(context.Context, *db.Tx, []Outcome) error
@@ -72,12 +72,17 @@ func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by o
 		return nil, err
 	}
 	outcomes := make([]Outcome, len(b.all))
-	if err := s.findTargets(ctx, tx, c, by.Organization, b, outcomes); err != nil {
-		return nil, err
+	made := 0
+	count := func() (err error) { made, err = s.countQuotas(ctx, tx, c, b.all, turns, outcomes); return err }
+	find := func() error { return s.findTargets(ctx, tx, c, by.Organization, b.all, outcomes) }
+	steps := []func() error{count, find}
+	if b.refuse == nil { // only those who can be invited count
+		steps = []func() error{find, count}
 	}
-	made, err := s.countQuotas(ctx, tx, c, b, turns, outcomes)
-	if err != nil {
-		return nil, err
+	for _, step := range steps {
+		if err := cmp.Or(step(), b.refused(outcomes)); err != nil {
+			return nil, err
+		}
 	}
 	for i, o := range b.all {
 		if outcomes[i].Err != nil {
@@ -100,13 +105,15 @@ func (b bulk) may(c access.Caller) error {
 	return err
 }
 
-// refused stores why a draft is refused. It returns an error if that ends the whole request.
-func (b bulk) refused(outcome *Outcome, i int, err error) error {
-	outcome.Err = err
-	if fault.IsOurs(err) {
-		return err
+// refused returns the error of the whole request because of drafts that are refused, or nil.
+func (b bulk) refused(outcomes []Outcome) error {
+	var faults fault.List
+	for i, o := range outcomes {
+		if o.Err != nil && b.refuse != nil {
+			faults.Add(b.refuse(i, o.Err))
+		}
 	}
-	return b.refuse(i, err)
+	return faults.Err()
 }
 
 // MayGive reports whether a caller may invite at a level. A level above member needs all scopes: otherwise a key for
@@ -147,35 +154,31 @@ func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, drafts []check
 
 // findTargets finds what the addresses of drafts already are to the organization, and stores which drafts are refused
 // because of that.
-func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, b bulk, outcomes []Outcome) error {
-	for i := range b.all {
-		o := &b.all[i]
+func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, drafts []checkedDraft, outcomes []Outcome) error {
+	for i := range drafts {
+		o := &drafts[i]
 		var err error
 		if o.target, err = findTarget(ctx, tx, c.Organization.ID, o.email, c.UserID); err != nil {
 			return err
 		}
-		if err := s.mayReplace(c, in, *o); err != nil {
-			if err := b.refused(&outcomes[i], i, err); err != nil {
-				return err
-			}
-		}
+		outcomes[i].Err = s.mayReplace(c, in, *o)
 	}
 	return nil
 }
 
 // countQuotas counts the mails to each address and the invites, for all drafts that are not refused, and returns the
 // number of those.
-func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, b bulk, turns []int, outcomes []Outcome) (int, error) {
+func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, drafts []checkedDraft, turns []int, outcomes []Outcome) (int, error) {
 	can := 0
 	for _, i := range turns {
 		if outcomes[i].Err != nil {
 			continue
 		}
-		if b.all[i].mail {
-			if err := s.countMail(ctx, tx, b.all[i].email); err != nil {
-				if err := b.refused(&outcomes[i], i, err); err != nil {
-					return 0, err
-				}
+		if drafts[i].mail {
+			if err := s.countMail(ctx, tx, drafts[i].email); fault.IsOurs(err) {
+				return 0, err
+			} else if err != nil {
+				outcomes[i].Err = err
 				continue
 			}
 		}

@@ -251,3 +251,31 @@ func TestWhoIsNotInvitedDoesNotCount(t *testing.T) {
 		}
 	})
 }
+
+// A request that is done whole or not at all is refused by a quota before what its addresses are is looked at, and then
+// because of each address that cannot be invited.
+func TestWhyAllAreRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 4}
+		r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		drafts := []invite.Draft{draft("owner@acme.example"), draft("ada@x.example"), draft("member@acme.example")}
+		var fields []string
+		_, err := r.invites.CreateBulk(r.Context(), r.owner, drafts)
+		for _, f := range fault.Of(err) {
+			fields = append(fields, f.Field)
+		}
+		if !fault.Is(err, fault.AlreadyMember) || !slices.Equal(fields, []string{"0.target_email", "2.target_email"}) {
+			r.Errorf("members: %v in %q", err, fields)
+		}
+		for _, email := range []string{"a@x.example", "b@x.example", "c@x.example", "d@x.example"} { // the request before has not counted
+			r.invite(r.owner, draft(email))
+		}
+		if _, err := r.invites.Create(r.Context(), r.owner, drafts[0]); !fault.Is(err, fault.QuotaExceeded) {
+			r.Errorf("a member, over the quota: %v", err)
+		}
+		if _, err := r.invites.CreateBulk(r.Context(), r.owner, drafts); !fault.Is(err, fault.QuotaExceeded) {
+			r.Errorf("members, over the quota: %v", err)
+		}
+	})
+}

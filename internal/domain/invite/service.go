@@ -156,8 +156,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 		return outcomes
 	}
 	made, err := s.create(ctx, c, bulk{
-		all:    all,
-		refuse: func(int, error) error { return nil },
+		all: all,
 		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
 			return access.KeepAnswer(ctx, tx, merged(made))
 		},
