@@ -75,6 +75,13 @@ func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User
 	if !s.Mails {
 		return fault.New(fault.Denied, "This server has no mail server to confirm another address with: ask its operator to change yours.")
 	}
+	now := s.DB.Now()
+	if err := quota.Count(ctx, tx, "address changes", u.UUID, 1, maxAsked, now, time.Hour, "changes of your address an hour"); err != nil {
+		return err
+	}
+	if err := quota.CountMail(ctx, tx, email, s.MailLimit, now); err != nil {
+		return err
+	}
 	known, err := sharesOrganization(ctx, tx, u.ID, email)
 	switch {
 	case err != nil:
@@ -83,13 +90,6 @@ func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User
 		return fault.Field(fault.NotUnique, "email", "There is another user with this address.")
 	}
 	if err := s.Organizations.Admit(ctx, tx, u.ID, email); err != nil {
-		return err
-	}
-	now := s.DB.Now()
-	if err := quota.Count(ctx, tx, "address changes", u.UUID, 1, maxAsked, now, time.Hour, "changes of your address an hour"); err != nil {
-		return err
-	}
-	if err := quota.CountMail(ctx, tx, email, s.MailLimit, now); err != nil {
 		return err
 	}
 	if err := deletePending(ctx, tx, u.ID); err != nil { // only the last change counts: links to earlier ones no longer work

@@ -546,6 +546,7 @@ func TestChangesOfAddressAreLimited(t *testing.T) {
 			}
 		}
 		r.want(fault.QuotaExceeded, r.ask(ada, "other@x.example"))
+		r.want(fault.QuotaExceeded, r.ask(ada, "bea@x.example"))
 		if err := r.ask(bea, "new@x.example"); err != nil {
 			t.Error(err)
 		}
