@@ -30,7 +30,7 @@ func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) (page.Found[Key],
 
 // CreateOwn makes a key that can do no more, and lives no longer, than the caller's.
 func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string, error) {
-	if err := patch.RequiredText("name", d.Name, maxKeyName); err != nil {
+	if err := d.CheckName(); err != nil {
 		return Key{}, "", err
 	}
 	key, err := k.limit(c, d)
@@ -56,6 +56,9 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 
 // maxKeyName is the length of a key's name, in characters.
 const maxKeyName = 64
+
+// CheckName returns what is wrong with the name of a draft.
+func (d OwnDraft) CheckName() error { return patch.RequiredText("name", d.Name, maxKeyName) }
 
 // maxOwn is how many keys a user may have, unless the operator makes more: each key may make as many requests as any
 // other.

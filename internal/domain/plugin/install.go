@@ -29,6 +29,9 @@ func (d *Draft) checkOrigin(kind Type) error {
 		return fault.Field(fault.Required, "url", "Must be given: the url of a git repository to install from.")
 	case kind == Repository && d.URL.Value == "" && !d.Name.Set:
 		return fault.Field(fault.Required, "name", "Must be given: the name of an app in the catalog, or its url.")
+	case d.URL.Value != "":
+		_, err := upstream.Parse(d.URL.Value)
+		return err
 	}
 	return nil
 }

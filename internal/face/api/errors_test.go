@@ -164,6 +164,15 @@ func TestEveryFaultIsTold(t *testing.T) {
 			{"POST", invites, `{"target_email":" ","message":"` + strings.Repeat("x", 5001) + `","send_email":null}`, "target_email blank|message max_length|send_email null"},
 			{"PATCH", apps + "1/update_source", `{"source":5,"name":7,"is_global":"x"}`, "name invalid_input|is_global invalid_input|source invalid_input"},
 			{"GET", apps + "activity?limit=x&app=y&user=z", "", "limit invalid_input|app invalid_input|user invalid_input"},
+			{"POST", apps, `{"plugin_type":"custom","url":"ftp://x.example","name":7}`, "url invalid_input|name invalid_input"},
+			{"GET", apps + "1/upgrade?tag=%00&version=x&accept_changed=y", "", "tag invalid_input|accept_changed invalid_input|version invalid_input"},
+			{"GET", apps + "1/health?site=x&since=y", "", "site invalid_input|since invalid_input"},
+			{"POST", apps + "1/versions/1/withdraw", `{"reason":" ","version":0}`, "reason blank|version invalid_input"},
+			{"POST", "/api/users/@me/keys", `{"scopes":[],"name":" ","expires_at":"soon"}`, "scopes required|name blank|expires_at invalid_input"},
+			{
+				"PATCH", "/api/organizations/@current", `{"name":" ","members_can_invite":1,"allowed_domains":["a b"],"invite_ttl":5}`,
+				"members_can_invite invalid_input|name blank|invite_ttl invalid_input|allowed_domains invalid_input",
+			},
 		} {
 			if got := r.send(r.key, c.method, c.path, c.body); faultsOf(got.body) != c.want || got.status != 400 {
 				r.t.Errorf("%s %s: got %d %s, want %s", c.method, c.path, got.status, faultsOf(got.body), c.want)

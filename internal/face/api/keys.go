@@ -98,7 +98,7 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 	faults.Add(organization.Fault)
 	d.OrganizationID = organization.Value
 	d.Name = o.Text("name")
-	faults.Add(d.Name.Fault)
+	faults.Add(d.CheckName())
 	expires := o.Text("expires_at")
 	if expires.Fault != nil {
 		faults.Add(expires.Fault)
