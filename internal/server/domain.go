@@ -72,7 +72,7 @@ func openDatabase(ctx context.Context, c config.Config, log *slog.Logger, serves
 // checkNotLost refuses to start with a new database if there is a secret of an old one: a disk may not be mounted, or
 // somebody has removed the file.
 func checkNotLost(c config.Config) error {
-	if !c.SQLite() || c.Secret != "" {
+	if !c.SQLite() {
 		return nil
 	}
 	if info, err := os.Stat(c.DatabasePath()); err == nil && info.Size() > 0 {

@@ -41,7 +41,7 @@ func TestRemovedDatabase(t *testing.T) {
 		rescue(t, dir)
 	}
 	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Listen: "127.0.0.1:0"}
-	for range 2 {
+	for _, cfg.Secret = range []string{"", strings.Repeat("s", 32)} { // a secret that was given since changes nothing
 		err := server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}.Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "foyer admin restore") {
 			t.Fatalf("a start beside the secret: %v", err)
