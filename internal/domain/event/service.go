@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -140,10 +141,11 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(
 // Update changes the fields that the draft names. A webhook that is switched on again gets events from now on. Its
 // present url is not refused, so that a client can send back a whole webhook as it was read.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Webhook, error) {
-	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
+	anyURL := func(*url.URL) error { return nil }
+	w, err := s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
 		before, refused := *w, s.Client.Refused
 		if d.URL.Value == w.URL {
-			refused = func(*url.URL) error { return nil }
+			refused = anyURL
 		}
 		if err := d.check(refused); err != nil {
 			return err
@@ -163,6 +165,10 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		}
 		return s.record(ctx, tx, c, *w, activity.Updated, changes)
 	})
+	if fault.Is(err, fault.NotFound) {
+		err = cmp.Or(d.check(anyURL), err) // what is wrong by itself is told first
+	}
+	return w, err
 }
 
 // save stores a webhook that was changed.

@@ -411,6 +411,10 @@ func TestWebhooksAPI(t *testing.T) {
 			r.t.Error(got)
 		}
 		r.want("GET", "/webhooks/"+id, "", 404, notFound)
+		r.want("PATCH", "/webhooks/"+id, `{"enabled":true}`, 404, notFound)
+		if got := r.send(r.key, "PATCH", "/webhooks/"+id, `{"enabled":1}`); got.status != 400 { // a body is checked before its object
+			r.t.Error(got)
+		}
 		if log := r.send(r.key, "GET", "/activity?scope=Webhook", "").body; strings.Contains(log, "whsec") || !strings.Contains(log, `"activity":"rotated"`) {
 			r.t.Error(log)
 		}
