@@ -1,6 +1,7 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -186,11 +187,8 @@ func (s Service) accept(
 	ctx context.Context, token string, names Names, by access.Caller, admit func(context.Context, *db.Tx, Opened, *Accepted) error,
 ) (Accepted, error) {
 	o, err := s.Open(ctx, token) // so that a wrong link costs no transaction
-	if err != nil {
-		return Accepted{}, err
-	}
-	draft, err := names.check(o.Invite)
-	if err != nil {
+	draft, wrong := names.check(o.Invite)
+	if err := cmp.Or(wrong, err); err != nil {
 		return Accepted{}, err
 	}
 	var a Accepted
