@@ -109,6 +109,10 @@ func TestConsoleInviting(t *testing.T) {
 		if n := countInvites(t, s); n != 2 {
 			t.Errorf("%d invites", n)
 		}
+		odd := send("invite", "o/neil=x@x.example\nrick@bücher.example", "") // as they were typed
+		v.want(200, "<bdi>o/neil=x@x.example</bdi>", odd)
+		v.want(200, "<bdi>rick@bücher.example</bdi>", odd)
+		v.want(200, "<bdi>o/neil=x@x.example</bdi>", v.get(invitesPage))
 		v.want(400, "Days until it expires: Must be a whole number from 1 to 30", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "a@x.example", "expires_days", "31"))
 	})
 }

@@ -12,7 +12,6 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
@@ -118,9 +117,9 @@ func findMembers(v *visit, q string) (Group, error) {
 	}, func(m client.Member) Found {
 		name := line(strings.TrimSpace(m.User.FirstName + " " + m.User.LastName))
 		if name == "" {
-			return Found{plaintext.Address(m.User.Email), "", list + url.QueryEscape(m.User.Email)}
+			return Found{whole(m.User.Email), "", list + url.QueryEscape(m.User.Email)}
 		}
-		return Found{name, plaintext.Address(m.User.Email), list + url.QueryEscape(m.User.Email)}
+		return Found{name, whole(m.User.Email), list + url.QueryEscape(m.User.Email)}
 	})
 }
 
@@ -129,7 +128,7 @@ func findInvites(v *visit, q string) (Group, error) {
 	return find(v, "Invites", offer(v.caller).SeePeople, list+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Invite], error) {
 		return v.organization.ListInvites(ctx, client.InviteFilter{Status: []string{"any"}, Search: q}, r)
 	}, func(i client.Invite) Found {
-		return Found{plaintext.Address(i.TargetEmail), line(i.FirstName), list + url.QueryEscape(i.TargetEmail)}
+		return Found{whole(i.TargetEmail), line(i.FirstName), list + url.QueryEscape(i.TargetEmail)}
 	})
 }
 
@@ -149,7 +148,7 @@ func findKeys(v *visit, q string) (Group, error) {
 		g.All = v.home + "/keys"
 		found, err := v.console.Keys.OfMembers(v.ctx(), v.caller, all)
 		for _, key := range found.Items {
-			add(key.Key, plaintext.Address(key.UserEmail), g.All)
+			add(key.Key, whole(key.UserEmail), g.All)
 		}
 		return g, err
 	}

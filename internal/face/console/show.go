@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"foyer/client"
+	"foyer/internal/base/address"
 	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -28,7 +29,7 @@ var templates = markup.New(files, template.FuncMap{
 	"line":     line,
 	"brief":    brief,
 	"text":     plaintext.Visible,
-	"address":  plaintext.Address,
+	"address":  whole,
 	"label":    func(field string) string { return labels[withoutNumber(field)] },
 	"form":     dedup.Name,
 	"on":       on,
@@ -85,6 +86,9 @@ const maxLine = 100
 
 // line returns a name or similar text for display.
 func line(s string) string { return plaintext.VisibleLine(s, maxLine) }
+
+// whole returns an address for display: nothing on these pages turns it into a link.
+func whole(email string) string { return plaintext.VisibleLine(email, address.MaxLength) }
 
 // called returns an app's name, or its id if the name shows nothing: a placement has no name for an app that is deleted
 // or no longer shared.
