@@ -207,8 +207,8 @@ func TestManifestAPI(t *testing.T) {
 			}
 		}
 		page := r.send("", "GET", sites+token+"/try?t=x", "", "Accept", "text/html,*/*")
-		if page.status != 404 || !strings.Contains(page.body, "<h1>Try page not found</h1>") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
-			r.t.Errorf("a try page that is over: %d %s", page.status, page.body)
+		if page.status != 404 || !strings.Contains(page.body, "<h1>Try page not found</h1>") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") || page.header.Get("RateLimit") != "" {
+			r.t.Errorf("a try page that is over: %d %s %v", page.status, page.body, page.header)
 		}
 		loader := r.send("", "GET", sites+token+"/loader.js", "")
 		if loader.status != 200 || loader.header.Get("Cache-Control") != "public, max-age=3600, stale-while-revalidate=2592000" || loader.header.Get("Content-Type") != "text/javascript; charset=utf-8" {

@@ -28,9 +28,6 @@ const maxShownName = 100
 func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 	s, err := a.Sites.Try(r.Context(), r.PathValue("token"), r.URL.Query().Get("t"))
 	if fault.Is(err, fault.NotFound) && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		if err := a.LimitPeer(w, r); err != nil {
-			return err
-		}
 		writeTry(w, http.StatusNotFound, "sandbox; default-src 'none'; style-src 'unsafe-inline'", noTryPage)
 		return nil
 	}
