@@ -104,8 +104,11 @@ func (e *environment) meansDatabase(flags map[string]bool) bool {
 	return database && !flags["--url"] && !flags["--profile"] && e.variables["FOYER_URL"] == ""
 }
 
-// takeValues are the flags before a command's name that take a value.
-var takeValues = []string{"--data-dir", "--output", "-o", "--url", "--profile", "--organization", "--as", "--if-match", "--idempotency-key"}
+// takeValues are the flags before a command's name that take a value, and those of activity, whose list needs no name.
+var takeValues = []string{
+	"--data-dir", "--output", "-o", "--url", "--profile", "--organization", "--as", "--if-match", "--idempotency-key",
+	"--scope", "--item", "--user", "--limit", "--offset",
+}
 
 // flagsLast moves flags from before a command to its end: kong knows the flags of a noun only after the noun.
 func flagsLast(args []string) []string {

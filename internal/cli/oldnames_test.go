@@ -78,6 +78,28 @@ func TestOldNamesGoOn(t *testing.T) {
 	}
 }
 
+// The note about an old name has the new one, without any value of a flag.
+func TestOldNamesAreNamed(t *testing.T) {
+	t.Parallel()
+	for line, name := range map[string]string{
+		"activity":                             "activity",
+		"activity --scope Key":                 "activity",
+		"activity --item 7 --user a@x.example": "activity",
+		"activity --limit 5 --offset 2":        "activity",
+		"--limit 5 activity head":              "activity head",
+		"app --organization x list":            "app list",
+		"key create --scope * --email x":       "key create",
+	} {
+		var warned bytes.Buffer
+		if _, err := newEnvironment([]string{"FOYER_DATA_DIR=x"}, &warned).rewriteOldName(flagsLast(strings.Fields(line))); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		if want := "is now `foyer admin " + name + "`.\n"; !strings.HasSuffix(warned.String(), want) {
+			t.Errorf("%s: %q; want it to end with %q", line, warned.String(), want)
+		}
+	}
+}
+
 // Each server command of a shared noun either exists below admin, too, or is in the list of those that only servers have.
 func TestOldNamesAreThere(t *testing.T) {
 	t.Parallel()
