@@ -2,7 +2,6 @@
 package invite
 
 import (
-	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -130,9 +129,6 @@ func checkEmail(f patch.Field[string]) (string, error) {
 	}
 	if err := f.Check("target_email"); err != nil {
 		return "", err
-	}
-	if strings.TrimSpace(f.Value) == "" {
-		return "", fault.Field(fault.Blank, "target_email", "Must not be empty: give an address like name@example.com.")
 	}
 	return org.ParseEmail("target_email", f.Value)
 }

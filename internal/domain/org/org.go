@@ -120,7 +120,10 @@ func CheckName(name string) (string, error) {
 // ParseEmail reads a person's e-mail address into the form it is stored in. Faults
 // name the field.
 func ParseEmail(field, text string) (string, error) {
-	if n := utf8.RuneCountInString(strings.TrimSpace(text)); n > address.MaxLength {
+	switch n := utf8.RuneCountInString(strings.TrimSpace(text)); {
+	case n == 0:
+		return "", fault.Field(fault.Blank, field, "Must not be empty: give an address like name@example.com.")
+	case n > address.MaxLength:
 		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, not %d.", address.MaxLength, n)
 	}
 	email, err := address.Parse(text)

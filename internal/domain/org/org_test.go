@@ -14,7 +14,8 @@ func TestParseEmail(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for text, kind := range map[string]fault.Kind{
-		"":                                      fault.Invalid,
+		"":                                      fault.Blank,
+		" ":                                     fault.Blank,
 		"a@localhost":                           fault.Invalid,
 		strings.Repeat("a", 244) + "@x.example": fault.Invalid, // 254 characters
 		strings.Repeat("a", 245) + "@x.example": fault.TooLong,

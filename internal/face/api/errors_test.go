@@ -44,6 +44,8 @@ func TestErrors(t *testing.T) {
 		const (
 			badKey = "The API key is not valid: it may be mistyped, expired or revoked."
 			noKey  = "An API key is needed: send the header Authorization: Bearer <API_KEY>."
+
+			noAddress = "Must not be empty: give an address like name@example.com."
 		)
 		unauthenticated := faultBody("authentication_error", "not_authenticated", noKey, "null")
 		needsPluginWrite := denied("This needs a key with the scope plugin:write.")
@@ -98,6 +100,9 @@ func TestErrors(t *testing.T) {
 			{"null", r.key, "POST", apps, `{"name":null}`, 400, validation("null", "Must not be null.", "name")},
 			{"empty", r.key, "POST", apps, `{"name":" \t "}`, 400, validation("blank", "Must not be empty: give 1 to 200 characters.", "name")},
 			{"invisible", r.key, "POST", apps, `{"name":" \u200b\u2060\u3164"}`, 400, validation("blank", "Must not be empty: give 1 to 200 characters.", "name")},
+			{"no address to invite", r.key, "POST", invites, `{"target_email":" "}`, 400, validation("blank", noAddress, "target_email")},
+			{"no address to sign in", "", "POST", "/api/signin", `{"email":""}`, 400, validation("blank", noAddress, "email")},
+			{"no new address", r.key, "PATCH", "/api/users/@me", `{"email":" "}`, 400, validation("blank", noAddress, "email")},
 			{"too long", r.key, "POST", apps, `{"name":"` + long(201) + `"}`, 400, validation("max_length", "Must be at most 200 characters long, not 201.", "name")},
 			{"wrong type", r.key, "POST", apps, `{"name":"x","is_global":"yes"}`, 400, validation("invalid_input", "Must be true or false, not a string.", "is_global")},
 			{"not a choice", r.key, "POST", invites, `{"target_email":"a@x.example","level":2}`, 400, validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "level")},
