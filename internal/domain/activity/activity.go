@@ -122,6 +122,14 @@ func Changed(field string, before, after any) Change {
 
 func (c Change) equal() bool { return reflect.DeepEqual(c.Before, c.After) }
 
+// Number returns a change's value from a number; 0 is null.
+func Number(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 // JSON returns a change's value from JSON text; an empty text is null.
 func JSON(text string) json.RawMessage {
 	if text == "" {

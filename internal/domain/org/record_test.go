@@ -41,7 +41,7 @@ func TestInvitesThatLiveForSeconds(t *testing.T) {
 func TestSettingsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := org.Service{DB: d, Keys: access.NewKeys(d)}
+		s := org.Service{DB: d, Keys: access.NewKeys(d), MaxInviteTTL: time.Hour}
 		o, err := s.Create(t.Context(), "Acme")
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +54,8 @@ func TestSettingsAreRecorded(t *testing.T) {
 			{AppAccess: new(access.NoApps), Reason: " It leaks. "},
 			{AppAccess: new(access.NoApps), Reason: "It is sent again."}, // which changes nothing
 			{AppAccess: new(access.NoApps), Reason: "Too late.", MembersCanInvite: new(true)},
+			{InviteTTL: new(int64(60))},
+			{InviteTTL: new(int64(0))},
 		} {
 			if _, err := s.Set(t.Context(), access.Caller{}, o.ID, set); err != nil {
 				t.Fatal(err)
@@ -77,6 +79,8 @@ func TestSettingsAreRecorded(t *testing.T) {
 			`Organization true updated Renamed [{"action":"changed","field":"access_level","before":3,"after":0},` +
 				`{"action":"changed","field":"reason","before":null,"after":"It leaks."}]` + "\n",
 			`Organization true updated Renamed [{"action":"changed","field":"members_can_invite","before":false,"after":true}]` + "\n",
+			`Organization true updated Renamed [{"action":"changed","field":"invite_ttl","before":null,"after":60}]` + "\n",
+			`Organization true updated Renamed [{"action":"changed","field":"invite_ttl","before":60,"after":null}]` + "\n",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)

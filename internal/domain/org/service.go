@@ -146,7 +146,7 @@ func differences(before, after Organization) []activity.Change {
 	add(before.MembersCanInvite == after.MembersCanInvite, "members_can_invite", before.MembersCanInvite, after.MembersCanInvite)
 	add(before.MembersCanManageApps == after.MembersCanManageApps, "members_can_manage_apps", before.MembersCanManageApps, after.MembersCanManageApps)
 	add(slices.Equal(before.AllowedDomains, after.AllowedDomains), "allowed_domains", listed(before.AllowedDomains), listed(after.AllowedDomains))
-	add(before.InviteTTL == after.InviteTTL, "invite_ttl", before.InviteTTL, after.InviteTTL)
+	add(before.InviteTTL == after.InviteTTL, "invite_ttl", activity.Number(before.InviteTTL), activity.Number(after.InviteTTL))
 	return changes
 }
 

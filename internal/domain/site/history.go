@@ -81,7 +81,7 @@ func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int
 		if was[id] == is[id] {
 			continue
 		}
-		changes = append(changes, activity.Changed(fieldOf(id, "running"), number(was[id]), number(is[id])))
+		changes = append(changes, activity.Changed(fieldOf(id, "running"), activity.Number(was[id]), activity.Number(is[id])))
 		if why := held[[2]int64{site.ID, id}]; why != "" {
 			changes = append(changes, activity.Changed(fieldOf(id, "held"), nil, why))
 		}

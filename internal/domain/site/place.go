@@ -352,7 +352,7 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 	}
 	add("enabled", a.Enabled == b.Enabled, a.Enabled, b.Enabled)
 	add("position", a.Position == b.Position, a.Position, b.Position)
-	add("version", a.Version == b.Version, number(a.Version), number(b.Version))
+	add("version", a.Version == b.Version, activity.Number(a.Version), activity.Number(b.Version))
 	add("paths", list(a.Paths) == list(b.Paths), activity.JSON(list(a.Paths)), activity.JSON(list(b.Paths)))
 	before, after := readValues(a.Config), readValues(b.Config)
 	keys := maps.Clone(before)
@@ -366,12 +366,4 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 // fieldOf is the name of an app's field in the activity of a site.
 func fieldOf(appID int64, field string) string {
 	return "apps." + strconv.FormatInt(appID, 10) + "." + field
-}
-
-// number returns a version as the activity shows it.
-func number(n int64) any {
-	if n == 0 {
-		return nil
-	}
-	return n
 }
