@@ -53,8 +53,10 @@ func TestIfNoneMatch(t *testing.T) {
 					r.t.Errorf("%s If-None-Match: %s: %d %s, ETag %s", path, condition, got.status, got.body, got.header.Get("Etag"))
 				}
 			}
-			if got := r.send(r.key, "GET", path, "", "If-None-Match", `"x"`); got.status != http.StatusOK {
-				r.t.Errorf("%s If-None-Match of another: %d", path, got.status)
+			for _, another := range []string{`"x"`, `"x,*,y"`} {
+				if got := r.send(r.key, "GET", path, "", "If-None-Match", another); got.status != http.StatusOK {
+					r.t.Errorf("%s If-None-Match: %s: %d", path, another, got.status)
+				}
 			}
 			if patches[path] == "" {
 				continue
@@ -166,8 +168,10 @@ func TestIfMatch(t *testing.T) {
 		paths, patches := r.objects()
 		for i, path := range paths {
 			before := r.etag(path)
-			if got := r.send(r.key, "PATCH", path, `{"name":7,"position":""}`, "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
-				r.t.Errorf("PATCH %s: %d %s", path, got.status, got.body)
+			for _, another := range []string{`"x"`, `"x,*,y"`} {
+				if got := r.send(r.key, "PATCH", path, `{"name":7,"position":""}`, "If-Match", another); got.status != http.StatusPreconditionFailed {
+					r.t.Errorf("PATCH %s If-Match: %s: %d %s", path, another, got.status, got.body)
+				}
 			}
 			if strings.HasPrefix(path, "/sites/") || strings.HasPrefix(path, "/webhooks/") || strings.HasPrefix(path, apps) {
 				if got := r.send(r.key, "DELETE", path, "", "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {

@@ -43,13 +43,13 @@ func (t ETag) In(condition []string, weak bool) bool {
 // names reports whether a condition names any of etags, or is *. Foreign ETags may contain commas, but no part of one
 // equals one of ours.
 func names(condition []string, etags ...string) bool {
-	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
-		one = strings.Trim(one, " \t")
-		if one == "*" || slices.Contains(etags, one) {
+	all := strings.Join(condition, ",")
+	for one := range strings.SplitSeq(all, ",") {
+		if slices.Contains(etags, strings.Trim(one, " \t")) {
 			return true
 		}
 	}
-	return false
+	return strings.Trim(all, " \t") == "*"
 }
 
 // String returns the ETag as it is sent.
