@@ -70,7 +70,8 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	}
 }
 
-// A session by a key without the scope * does not offer levels that need this scope.
+// A session by a key without the scope * does not offer levels that need this scope; without the scope to change members,
+// it offers no change of them.
 func TestConsoleOffersLevels(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -99,6 +100,12 @@ func TestConsoleOffersLevels(t *testing.T) {
 		must[client.Member](t)(s.SetLevel(t.Context(), ada.ID, client.LevelAdmin))
 		wantLevels(some, role, "1 8")
 		some.want(200, ada.ID+"/role", some.get(membersPage))
+		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
+		reader := visit(t, s, must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"organization_member:read"}})).APIKey)
+		for _, id := range []string{ada.ID, owner.ID} {
+			reader.want(403, "the scope organization_member:write", reader.get(membersPage+"/"+id+"/role"))
+			reader.want(403, "the scope organization_member:write", reader.get(membersPage+"/"+id+"/remove"))
+		}
 	})
 }
 

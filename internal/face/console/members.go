@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -69,10 +70,13 @@ type Membership struct {
 // Oneself reports whether it is the viewer's own membership.
 func (p Membership) Oneself() bool { return p.Offer.Is(p.Member.User) }
 
-// May reports whether the role may be changed, or the member removed.
+// May reports whether the role may be changed.
 func (p Membership) May() bool {
 	return p.Offer.SetLevels && p.Offer.Reaches(p.Member.Level)
 }
+
+// MayGo reports whether the member may be removed, or leave.
+func (p Membership) MayGo() bool { return p.May() || p.Oneself() && p.Offer.Leave() }
 
 // name is a user's name in a sentence.
 func name(u client.User) string {
@@ -90,10 +94,12 @@ func (v *visit) member() (client.Member, error) {
 	return v.organization.GetMember(v.ctx(), v.request.PathValue("member"))
 }
 
-func showRole(v *visit) (markup.Page, error)    { return v.membership("role.html") }
-func showRemoval(v *visit) (markup.Page, error) { return v.membership("removal.html") }
+func showRole(v *visit) (markup.Page, error) { return v.membership("role.html", Membership.May) }
+func showRemoval(v *visit) (markup.Page, error) {
+	return v.membership("removal.html", Membership.MayGo)
+}
 
-func (v *visit) membership(template string) (markup.Page, error) {
+func (v *visit) membership(template string, offered func(Membership) bool) (markup.Page, error) {
 	member, err := v.member()
 	if err != nil {
 		return markup.Page{}, err
@@ -110,8 +116,8 @@ func (v *visit) membership(template string) (markup.Page, error) {
 		}
 		p.LastOwner = owners.Count == 1
 	}
-	if !p.May() && !p.Oneself() { // neither action is offered
-		err = org.MayChange(v.caller.Level, access.Level(member.Level))
+	if !offered(p) {
+		err = cmp.Or(v.caller.Scope.Require(access.MemberWrite), org.MayChange(v.caller.Level, access.Level(member.Level)))
 	}
 	return markup.Fill(template, p), err
 }
