@@ -262,6 +262,17 @@ func TestIfMatchInDocument(t *testing.T) {
 	}
 }
 
+// Every operation below /api takes Prefer; paths that pages load do not.
+func TestPreferInDocument(t *testing.T) {
+	t.Parallel()
+	doc := readDocument(t)
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if got := strings.Contains(string(doc.Paths[o.Path][strings.ToLower(o.Method)]), "/parameters/Prefer"); got != strings.HasPrefix(o.Path, "/api/") {
+			t.Errorf("%s: Prefer is %t", o.ID, got)
+		}
+	}
+}
+
 // docJSON has the parts of the document that the tests need.
 type docJSON struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
