@@ -22,9 +22,6 @@ var admins = []string{"user signin-link", "user delete", "user unlink", "organiz
 // remotes have only ever worked on servers.
 var remotes = []string{"member get", "organization get"}
 
-// activities are the commands of activity. The word list can be left out: another second word is the value of a flag.
-var activities = []string{"activity list", "activity head", "activity verify"}
-
 // askers ask for confirmation under their old names, too: restore always did, and the others came with admin.
 var askers = []string{"restore", "app pull", "app set"}
 
@@ -33,7 +30,7 @@ var askers = []string{"restore", "app pull", "app set"}
 func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	words, flags := split(args)
 	command := strings.Join(words[:min(2, len(words))], " ")
-	if len(words) > 0 && (slices.Contains(operators, words[0]) || words[0] == "activity" && !slices.Contains(activities, command)) {
+	if len(words) > 0 && slices.Contains(operators, words[0]) {
 		command = words[0]
 	}
 	onDatabase := slices.Contains(operators, command)
