@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 			{"wrong type", r.key, "POST", apps, `{"name":"x","is_global":"yes"}`, 400, validation("invalid_input", "Must be true or false, not a string.", "is_global")},
 			{"not a choice", r.key, "POST", invites, `{"target_email":"a@x.example","level":2}`, 400, validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "level")},
 			{"twice in bulk", r.key, "POST", invites + "bulk", `[{"target_email":"a@x.example"},{"target_email":" A@X.example "}]`, 400, validation("unique", "Appears twice in this request.", "1.target_email")},
-			{"upstream", r.key, "POST", apps, `{"plugin_type":"custom","url":"http://nowhere.invalid/a.git"}`, 502, faultBody("server_error", "upstream_unavailable", "nowhere.invalid does not resolve, or leads to an address that apps may not come from.", "null")},
+			{"upstream", r.key, "POST", apps, `{"plugin_type":"custom","url":"http://nowhere.invalid/a.git"}`, 502, faultBody("server_error", "upstream_unavailable", "nowhere.invalid does not resolve.", "null")},
 			{"limit", r.key, "GET", apps + "?limit=1e3", "", 400, validation("invalid_input", "Must be a whole number, 1 or more.", "limit")},
 			{"after", r.key, "GET", apps + "?after=0.x", "", 400, validation("invalid_input", "Must be as it is in the url of a next page.", "after")},
 			{"after an invite", r.key, "GET", invites + "?after=0.9223372036854775807.01a1f900-0000-7000-8000-000000000001", "", 400, validation("invalid_input", "Must be as it is in the url of a next page.", "after")},

@@ -127,7 +127,6 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 }
 
 func classOf(err error) string {
-	_, inside := errors.AsType[insideError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
 	_, refused := errors.AsType[*fault.Error](err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
@@ -136,7 +135,7 @@ func classOf(err error) string {
 		return ErrorInternal
 	case isTimeout(err):
 		return ErrorTimeout
-	case inside || dns || refused:
+	case dns || refused:
 		return ErrorAddress
 	case certificate:
 		return ErrorCertificate
@@ -174,15 +173,8 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return fault.Field(fault.Invalid, "url", "The url does not lead to an internet address.")
 	}
-	if err := c.allow.check(addr.Addr()); err != nil {
-		return insideError{err}
-	}
-	return nil
+	return c.allow.check(addr.Addr())
 }
-
-// insideError says that a name resolves to a refused address. Callers get the same text as for a name that does not
-// resolve: otherwise they could find out which names exist inside the operator's network.
-type insideError struct{ error }
 
 // checkRedirect sends no secret to another origin. It keeps Authorization only for the original origin, and only if no
 // other origin redirected there: net/http itself sends the header to subdomains and from https to http, drops it when the
@@ -222,16 +214,15 @@ var errNoDescriptor = errors.New("no file descriptor is left to ask another host
 // explain replaces an error of net/http, which contains the whole url, by one that contains no part of it: a fault,
 // unless this machine caused the failure.
 func explain(host string, err error) error {
-	_, inside := errors.AsType[insideError](err)
-	if f, ok := errors.AsType[*fault.Error](err); ok && !inside {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
 	if lacksDescriptor(err) {
 		return errNoDescriptor
 	}
 	problem := "could not be reached"
-	if _, ok := errors.AsType[*net.DNSError](err); ok || inside {
-		problem = "does not resolve, or leads to an address that apps may not come from"
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		problem = "does not resolve"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		problem = "has a certificate that cannot be verified"
