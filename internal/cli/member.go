@@ -103,8 +103,15 @@ type memberSet struct {
 	dryRun
 }
 
-func (c memberSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+func (c memberSet) Run(ctx context.Context, all *client.Client, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	m, err := c.find(ctx, o)
+	if err != nil {
+		return err
+	}
+	self, err := all.Self(ctx)
+	if err == nil && m.User.ID == self.ID && levels[c.Level] < m.Level {
+		err = in.Confirm("Lower your own level to %s? You cannot take this back yourself.", c.Level)
+	}
 	if err != nil {
 		return err
 	}
