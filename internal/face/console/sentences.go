@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"foyer/client"
@@ -94,7 +95,7 @@ func (f Frame) Line(e client.AuditEntry) Line {
 	done := kind{activity.Scope(e.Scope), activity.Verb(e.Activity)}
 	text, thing := sentences[done], line(e.Detail.Name)
 	switch theirs, ok := own[done]; {
-	case ok && e.Detail.Name != "" && e.User != nil && e.User.Email == e.Detail.Name:
+	case ok && isOwn(e):
 		text, thing = theirs[0], theirs[1]
 	case text == "":
 		text = strings.ReplaceAll(e.Activity, "_", " ") + " " + things[done.scope] + " %s"
@@ -113,6 +114,22 @@ func (f Frame) Line(e client.AuditEntry) Line {
 		}
 	}
 	return l
+}
+
+// isOwn reports whether an entry of a kind in own is about the person who made it. Only operators, who are no users,
+// add members, make keys of others or change their names and addresses. Otherwise it compares addresses: the name of an
+// entry is the address at that time, so it does not recognise somebody who has changed theirs since.
+func isOwn(e client.AuditEntry) bool {
+	if e.User == nil {
+		return false
+	}
+	switch verb := activity.Verb(e.Activity); {
+	case verb == activity.Added, verb == activity.Created:
+		return true
+	case verb == activity.Updated && slices.ContainsFunc(e.Detail.Changes, func(c client.Change) bool { return c.Field != "level" }):
+		return true
+	}
+	return e.Detail.Name != "" && e.User.Email == e.Detail.Name
 }
 
 // things names the kinds of things in the activity.

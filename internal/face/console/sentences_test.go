@@ -20,12 +20,13 @@ func TestLines(t *testing.T) {
 		"BY changed the files of 7":                                         {Scope: "Plugin", Activity: "source_updated", ItemID: "7"},
 		"The invite of eve@x.example expired":                               {Scope: "OrganizationInvite", Activity: "expired", Detail: client.ActivityDetail{Name: "eve@x.example"}},
 		"An app of another organization changed what runs on the site shop": {Scope: "Site", Activity: "followed", Detail: client.ActivityDetail{Name: "shop"}},
-		"BY joined":                         {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "ada@x.example"}},
-		"BY added the member eve@x.example": {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "eve@x.example"}},
-		"BY created a key":                  {Scope: "Key", Activity: "created", Detail: client.ActivityDetail{Name: "ada@x.example"}},
-		"BY signed in":                      {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY joined":                           {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY removed the member eve@x.example": {Scope: "OrganizationMembership", Activity: "removed", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"BY created a key":                    {Scope: "Key", Activity: "created", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY signed in":                        {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
 		"Somebody failed to sign in as eve@x.example": {Scope: "Session", Activity: "sign_in_failed", Detail: client.ActivityDetail{Name: "eve@x.example"}},
 		"BY removed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "removed", Erased: true, KeyID: &key},
+		"BY changed the member eve@x.example":         {Scope: "OrganizationMembership", Activity: "updated", Detail: client.ActivityDetail{Name: "eve@x.example", Changes: []client.Change{{Field: "level"}}}},
 		"BY changed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "updated", Erased: true, User: &client.ActivityUser{ID: 2}},
 		"BY deleted the app Banner":                   {Scope: "Plugin", Activity: "uninstalled", Detail: client.ActivityDetail{Name: "Banner"}, Erased: true},
 		"BY sign in failed webhook 3":                 {Scope: "Webhook", Activity: "sign_in_failed", ItemID: "3"},
@@ -42,6 +43,34 @@ func TestLines(t *testing.T) {
 			if l := f.Line(client.AuditEntry{Scope: string(scope), Activity: string(verb), ItemID: "1"}); l.Before+l.Thing == "" {
 				t.Errorf("%s %s has no sentence", scope, verb)
 			}
+		}
+	}
+}
+
+// What only somebody themselves can do is told as their own, whatever their address is now; what an operator does is not.
+func TestLinesAboutOneself(t *testing.T) {
+	t.Parallel()
+	ada := &client.ActivityUser{ID: 1, Email: "ada@new.example"}
+	for _, c := range []struct {
+		scope, activity, field string
+		user                   *client.ActivityUser
+		want                   string
+	}{
+		{"OrganizationMembership", "added", "", ada, "joined"},
+		{"OrganizationMembership", "added", "", &client.ActivityUser{ID: 1}, "joined"}, // erased
+		{"OrganizationMembership", "added", "", nil, "added the member ada@old.example"},
+		{"OrganizationMembership", "updated", "email", ada, "changed their own membership"},
+		{"OrganizationMembership", "updated", "email", nil, "changed the member ada@old.example"},
+		{"Key", "created", "scopes", ada, "created a key"},
+		{"Key", "created", "scopes", nil, "created a key of ada@old.example"},
+		{"Key", "revoked", "", ada, "revoked a key of ada@old.example"}, // an admin may do that
+	} {
+		e := client.AuditEntry{Scope: c.scope, Activity: c.activity, User: c.user, Detail: client.ActivityDetail{Name: "ada@old.example"}}
+		if c.field != "" {
+			e.Detail.Changes = []client.Change{{Field: c.field}}
+		}
+		if l := (Frame{}).Line(e); l.Before+l.Thing+l.After != c.want {
+			t.Errorf("%q, want %q", l.Before+l.Thing+l.After, c.want)
 		}
 	}
 }
