@@ -6,11 +6,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -142,4 +144,28 @@ func TestConsoleFindsInALargeCatalog(t *testing.T) {
 	v.want(200, "App 1500", v.get("/console/@current/apps/new?search=app+1500"))
 	v.want(200, "App 1500", v.get("/console/@current/apps/catalog?name=App+1500&url=http://127.0.0.1:1/1500"))
 	v.want(404, "The catalog has no app of this name.", v.get("/console/@current/apps/catalog?name=App+1500&url=http://127.0.0.1:1/1"))
+}
+
+// An entry of the activity leads to its member even if their address has changed since.
+func TestConsoleActivityAfterAnAddressChange(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: org.NobodysEmail}})
+		c, v := must[*client.Client](t)(client.New(s.URL, s.key)), visit(t, s, s.key)
+		must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}}))
+		email := "grace@x.example"
+		must[client.User](t)(c.ChangeSelf(t.Context(), client.SelfPatch{Email: &email}))
+		page := v.get("/console/@current/audit")
+		v.want(200, `<bdi>their own membership</bdi>`, page)
+		v.want(200, `<bdi>a key</bdi>`, page)
+		entry := regexp.MustCompile(`added the member <a href="([^"]*)"><bdi>` + org.NobodysEmail).FindStringSubmatch(page.body)
+		if entry == nil {
+			t.Fatal(page.body)
+		}
+		list := v.get(entry[1])
+		v.want(200, `Members <span class="count">1</span>`, list)
+		v.want(200, email, list)
+		v.want(200, "No member matches.", v.get(strings.Split(entry[1], "?")[0]+"?id=00000000-0000-7000-8000-000000000000"))
+		v.want(200, "No member matches.", v.get("/console/@current/members?id=x"))
+	})
 }

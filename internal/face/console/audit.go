@@ -119,7 +119,7 @@ func (f Frame) leads(e client.AuditEntry) string {
 	case activity.Invite:
 		list += "?status=any&search=" + url.QueryEscape(e.Detail.Name)
 	case activity.Membership:
-		list += "?search=" + url.QueryEscape(e.Detail.Name)
+		list += "?id=" + url.QueryEscape(e.ItemID) // their address may have changed since
 	case activity.Key, activity.Organization, activity.Session:
 	}
 	return f.Home + list

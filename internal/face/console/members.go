@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -24,17 +26,20 @@ func (p Members) PageOf(m client.Member, page string) string {
 	return p.Home + "/members/" + m.ID + "/" + page + p.query
 }
 
-// MemberForm is the page's filter, as typed.
-type MemberForm struct{ Search, Role string }
+// MemberForm is the page's filter, as typed. ID is that of one member, to whom an entry of the activity leads.
+type MemberForm struct{ Search, Role, ID string }
 
 // Any reports whether the list is narrowed down.
 func (f MemberForm) Any() bool { return f != MemberForm{} }
 
 func showMembers(v *visit) (markup.Page, error) {
 	q := v.request.URL.Query()
-	form := MemberForm{strings.TrimSpace(q.Get("search")), q.Get("role")}
+	form := MemberForm{strings.TrimSpace(q.Get("search")), q.Get("role"), q.Get("id")}
 	filter := client.MemberFilter{Search: form.Search}
 	l, err := list(v, "members", func(ctx context.Context, part client.Range) (client.Page[client.Member], error) {
+		if form.ID != "" {
+			return v.oneMember(ctx, form.ID)
+		}
 		if form.Role != "" {
 			level, err := access.ParseLevel("role", form.Role)
 			if err != nil {
@@ -45,6 +50,15 @@ func showMembers(v *visit) (markup.Page, error) {
 		return v.organization.ListMembers(ctx, filter, part)
 	})
 	return markup.Fill("members.html", Members{l, form, v.query()}), err
+}
+
+// oneMember returns a list of the member with an id; it is empty if there is none.
+func (v *visit) oneMember(ctx context.Context, id string) (client.Page[client.Member], error) {
+	m, err := v.organization.GetMember(ctx, id)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
+		return client.Page[client.Member]{}, nil
+	}
+	return client.Page[client.Member]{Count: 1, Results: []client.Member{m}}, err
 }
 
 // query returns the query of the page, with its question mark.

@@ -106,7 +106,7 @@ func TestLinesLeadToWhatIsOffered(t *testing.T) {
 	all.Offer = Offer{SeeApps: true, SeePeople: true, SeeKeys: true, SeeWebhooks: true}
 	for scope, want := range map[string]string{
 		"Plugin": "/apps/7", "Site": "/sites/7", "Webhook": "/webhooks/7", "Key": "/keys",
-		"OrganizationInvite": "/invites?status=any&search=eve%40x.example", "OrganizationMembership": "/members?search=eve%40x.example",
+		"OrganizationInvite": "/invites?status=any&search=eve%40x.example", "OrganizationMembership": "/members?id=7",
 	} {
 		e := client.AuditEntry{Scope: scope, ItemID: "7", Detail: client.ActivityDetail{
 			Name: "eve@x.example", Changes: []client.Change{{Field: "source", Before: json.RawMessage(`"a"`), After: json.RawMessage(`"b"`)}},
