@@ -115,6 +115,9 @@ func (f Frame) leads(e client.AuditEntry) string {
 	}
 	switch scope {
 	case activity.Plugin, activity.Site, activity.Webhook:
+		if verb := activity.Verb(e.Activity); verb == activity.Uninstalled || verb == activity.Deleted {
+			return "" // the thing has no page any more
+		}
 		list += "/" + url.PathEscape(e.ItemID)
 	case activity.Invite:
 		list += "?status=any&search=" + url.QueryEscape(e.Detail.Name)

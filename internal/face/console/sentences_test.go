@@ -104,6 +104,11 @@ func TestLinesLeadToWhatIsOffered(t *testing.T) {
 	some := Frame{Home: "/console/o"}
 	all := some
 	all.Offer = Offer{SeeApps: true, SeePeople: true, SeeKeys: true, SeeWebhooks: true}
+	for scope, verb := range map[string]string{"Plugin": "uninstalled", "Site": "deleted", "Webhook": "deleted"} {
+		if l := all.Line(client.AuditEntry{Scope: scope, Activity: verb, ItemID: "7"}); l.Leads != "" {
+			t.Errorf("%s %s leads to %q, which is gone", scope, verb, l.Leads)
+		}
+	}
 	for scope, want := range map[string]string{
 		"Plugin": "/apps/7", "Site": "/sites/7", "Webhook": "/webhooks/7", "Key": "/keys",
 		"OrganizationInvite": "/invites?status=any&search=eve%40x.example", "OrganizationMembership": "/members?id=7",
