@@ -124,7 +124,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 }
 
-// Nothing is cut off on a small screen, or at 200 %, not even a long word.
+// Nothing is cut off on a small screen, at 200 %, or in a table with columns, not even a long word.
 func TestConsoleOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -147,7 +147,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 		"/profile": "Profile", "/sessions": "Where you are signed in", "/invitations": "Your invitations",
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
-		for _, width := range []int64{640, 360, 320} {
+		for _, width := range []int64{1366, 970, 640, 360, 320} {
 			if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900)); err != nil {
 				t.Fatal(err)
 			}
