@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"foyer/client"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 func to(url string) step { return chromedp.Navigate(url) }
@@ -129,9 +130,15 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
 	delete(s, "BASE_URL")
+	s["UPSTREAM_ALLOW"] = "127.0.0.0/8"
+	repo := upstreamtest.NewHost(t).Repo(t, "clock")
+	for _, tag := range []string{"v1.0.0", "v1.1.0+" + strings.Repeat("t", 90)} {
+		repo.Tag(t, tag, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Clock"}`}))
+	}
 	i := launch(t, s)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","description":"What visitors see first, above everything else.","tag":"`+strings.Repeat("v", 200)+`"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "PATCH", "/pipeline_frontend_apps/1/update_source", `{"source":{"site.ts":"export const x = 1"}}`, 200)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"custom","url":"`+repo.URL+`","tag":"v1.0.0"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"a.rather.long.name@department.of.example.org"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/webhooks", `{"url":"https://hooks.department.of.example.org/a-rather-long-path/for-events","events":["app.*","site.changed"],"description":"`+strings.Repeat("w", 200)+`"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites", `{"name":"Shop"}`, 201)
@@ -141,7 +148,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	look(ctx, t, "small-overview", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 	for page, heading := range map[string]string{
 		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
-		"/@current/apps/1": "Banner", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
+		"/@current/apps/1": "Banner", "/@current/apps/2/upgrade": "Upgrade", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
 		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members",
 		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/@current/sites/1": "Shop", "/@current/sites/1/apps/1": "Banner",
 		"/profile": "Profile", "/sessions": "Where you are signed in", "/invitations": "Your invitations",
