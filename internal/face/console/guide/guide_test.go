@@ -73,6 +73,8 @@ func TestSearch(t *testing.T) {
 		"five+minutes+app":     `/docs/guide-app-authors#a-first-app-in-five-minutes"`,
 		"install+an+app":       `/docs/cookbook#install-an-app"`,
 		"What+is+on+disk+when": `/docs/performance#what-is-on-disk-when"`,
+		"deliveries+shows":     "List deliveries shows",
+		"globs+letters":        "begin with / or **, and",
 		"xyzzy+apps":           "Nothing found.",
 		"%3Cscript%3E":         "&lt;script&gt;",
 	} {

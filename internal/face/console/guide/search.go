@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/plaintext"
 	"foyer/internal/base/search"
+	"foyer/internal/face/console/markdown"
 	"foyer/internal/face/console/markup"
 )
 
@@ -131,7 +132,7 @@ func read(reference []byte) []entry {
 				Tags        []string `json:"tags"`
 			}
 			if json.Unmarshal(text, &operation) == nil && operation.ID != "" { // the parameters of a path are not operations
-				all = append(all, entry{Page: "reference/" + strings.ToLower(operation.Tags[0]), ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + strings.ReplaceAll(operation.Description, "`", "")})
+				all = append(all, entry{Page: "reference/" + strings.ToLower(operation.Tags[0]), ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + plain(string(markdown.HTML(operation.Description)))})
 			}
 		}
 	}
@@ -169,7 +170,7 @@ func sections(guide string) []section {
 	return all
 }
 
-// plain returns the text of a piece of a guide.
+// plain returns the text of a piece of HTML.
 func plain(piece string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(marks.ReplaceAllString(piece, ""))), " ")
 }
