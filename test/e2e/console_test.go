@@ -130,7 +130,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
 	delete(s, "BASE_URL")
-	s["UPSTREAM_ALLOW"] = "127.0.0.0/8"
+	s["UPSTREAM_ALLOW"], s["BOOTSTRAP_EMAIL"] = "127.0.0.0/8", "a.rather.long.name.of.a.pipeline@a.rather.long.name.of.a.project.example.org"
 	repo := upstreamtest.NewHost(t).Repo(t, "clock")
 	for _, tag := range []string{"v1.0.0", "v1.1.0+" + strings.Repeat("t", 90)} {
 		repo.Tag(t, tag, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Clock"}`}))
@@ -150,7 +150,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
 		"/@current/apps/1": "Banner", "/@current/apps/2/upgrade": "Upgrade", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
 		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members",
-		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/@current/sites/1": "Shop", "/@current/sites/1/apps/1": "Banner",
+		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/@current/sites/1": "Shop", "/@current/sites/1/history": "History", "/@current/sites/1/apps/1": "Banner",
 		"/profile": "Profile", "/sessions": "Where you are signed in", "/invitations": "Your invitations",
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
