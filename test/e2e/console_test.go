@@ -139,6 +139,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","description":"What visitors see first, above everything else.","tag":"`+strings.Repeat("v", 200)+`"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "PATCH", "/pipeline_frontend_apps/1/update_source", `{"source":{"site.ts":"export const x = 1"}}`, 200)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"custom","url":"`+repo.URL+`","tag":"v1.0.0"}`, 201)
+	join(t, i.url, s["BOOTSTRAP_KEY"], client.InviteDraft{TargetEmail: "ada@x.example"})
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"a.rather.long.name@department.of.example.org"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/webhooks", `{"url":"https://hooks.department.of.example.org/a-rather-long-path/for-events","events":["app.*","site.changed"],"description":"`+strings.Repeat("w", 200)+`"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites", `{"name":"Shop"}`, 201)

@@ -279,25 +279,32 @@ func resend(d *desk) {
 }
 
 func changeRole(d *desk) {
-	invite, err := d.o.CreateInvite(d.Context(), client.InviteDraft{TargetEmail: "ada@x.example", FirstName: "Ada"})
-	if err != nil {
-		d.Fatal(err)
-	}
-	link, err := d.o.LinkInvite(d.Context(), invite.ID)
-	if err != nil {
-		d.Fatal(err)
-	}
-	anybody, err := client.New(d.i.url, "")
-	if err != nil {
-		d.Fatal(err)
-	}
-	if _, err := anybody.AcceptInvitation(d.Context(), regexp.MustCompile(`[\w-]{64}`).FindString(link.URL), client.Names{}); err != nil {
-		d.Fatal(err)
-	}
+	join(d.T, d.i.url, d.key, client.InviteDraft{TargetEmail: "ada@x.example", FirstName: "Ada"})
 	d.sees("Members", []string{"ada@x.example"}, follow("Members"))
 	d.sees("Change the role of Ada", nil, follow("Change role of ada@x.example"))
 	d.sees("Members", []string{"Ada is now an admin."}, chromedp.Click(chromedp.CSS(`input[name=level][value=admin], input[name=level][value="8"]`)), press("Change role"), waitFor(".flash"))
 	d.sees("Remove Ada", []string{"They lose access at once"}, follow("Remove ada@x.example"))
+}
+
+// join makes somebody a member: by the link of an invite, which the holder of a key creates.
+func join(t *testing.T, url, key string, draft client.InviteDraft) {
+	t.Helper()
+	c, err := client.New(url, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.Organization(client.Current)
+	invite, err := o.CreateInvite(t.Context(), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := o.LinkInvite(t.Context(), invite.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.AcceptInvitation(t.Context(), regexp.MustCompile(`[\w-]{64}`).FindString(link.URL), client.Names{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func keys(d *desk) {
