@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -80,6 +81,16 @@ func redeclare() string {
 	return text.String()
 }
 
+// untilFree repeats what a server is too busy for: on a machine with other work, a child may get no time.
+func untilFree(do func() error) error {
+	for {
+		err := do()
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.Status != http.StatusServiceUnavailable {
+			return err
+		}
+	}
+}
+
 // Whatever the server compiles or unpacks, it still answers other requests, and its own memory stays small.
 func TestHostileWork(t *testing.T) {
 	s, pid := startProcess(t)
@@ -93,7 +104,11 @@ func TestHostileWork(t *testing.T) {
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
 	save := func(text string) func() {
 		return func() {
-			got, err := s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}})
+			var got client.AppSource
+			err := untilFree(func() (err error) {
+				got, err = s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}})
+				return err
+			})
 			if err != nil || got.SourceFiles[0].Status != "error" || !strings.Contains(got.SourceFiles[0].Error, "stopped") || got.Source["site.ts"] != text {
 				t.Errorf("got %+v, %v", got.SourceFiles, err)
 			}
@@ -103,7 +118,10 @@ func TestHostileWork(t *testing.T) {
 		"300 KB of (":  save(strings.Repeat("(", 300_000)),
 		"10,000 lines": save(redeclare()),
 		"400 MB pack": func() {
-			_, err := s.CreateApp(t.Context(), custom(bomb, ""))
+			err := untilFree(func() error {
+				_, err := s.CreateApp(t.Context(), custom(bomb, ""))
+				return err
+			})
 			refused(t, err, http.StatusBadRequest, "invalid_input", "url")
 		},
 	} {
