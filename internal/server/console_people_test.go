@@ -348,7 +348,7 @@ func TestConsoleFindsMembers(t *testing.T) {
 		visit(t, s, join(t, s))
 		v := visit(t, s, s.key)
 		page := v.get(membersPage)
-		for _, text := range []string{`data-label="Last active"><`, `data-label="Invited by"><bdi>grace@acme.example</bdi>`} {
+		for _, text := range []string{`data-label="Last active"><`, `data-label="Invited by" class="long"><bdi>grace@acme.example</bdi>`} {
 			if !strings.Contains(page.body, text) {
 				t.Errorf("lacks %s:\n%s", text, page.body)
 			}
