@@ -107,7 +107,7 @@ func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string
 		return Organization{}, err
 	}
 	after := before
-	if err := set.Apply(&after, s.MaxInviteTTL); err != nil {
+	if err := set.apply(&after, s.MaxInviteTTL); err != nil {
 		return Organization{}, err
 	}
 	why, err := set.why(before.AppAccess)
@@ -159,8 +159,10 @@ func (s Service) record(ctx context.Context, tx *db.Tx, by access.Caller, o Orga
 	}), s.DB.Now())
 }
 
-// Apply sets the settings in o, and returns what is wrong with them by themselves.
-func (set Settings) Apply(o *Organization, maxTTL time.Duration) error {
+// CheckSettings returns what is wrong with settings by themselves, whatever an organization has.
+func (s Service) CheckSettings(set Settings) error { return set.apply(&Organization{}, s.MaxInviteTTL) }
+
+func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
 	var faults fault.List
 	var err error
 	if set.Name != nil {

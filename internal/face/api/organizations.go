@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"net/url"
-	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
@@ -80,7 +79,7 @@ func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c acces
 	if err != nil {
 		return err
 	}
-	set, err := readSettings(o, a.Organizations.MaxInviteTTL)
+	set, err := a.readSettings(o)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c acces
 }
 
 // readSettings reads the settings that owners may change. Only the operator changes access_level.
-func readSettings(o wire.Object, maxTTL time.Duration) (org.Settings, error) {
+func (a *API) readSettings(o wire.Object) (org.Settings, error) {
 	var set org.Settings
 	var faults fault.List
 	take(&faults, "name", o.Text("name"), &set.Name)
@@ -107,7 +106,7 @@ func readSettings(o wire.Object, maxTTL time.Duration) (org.Settings, error) {
 	case ttl.Set:
 		set.InviteTTL = &ttl.Value
 	}
-	faults.Add(set.Apply(&org.Organization{}, maxTTL)) // what is wrong with those that could be read
+	faults.Add(a.Organizations.CheckSettings(set)) // what is wrong with those that could be read
 	return set, faults.Err()
 }
 
