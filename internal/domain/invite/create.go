@@ -77,7 +77,7 @@ func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by o
 	find := func() error { return s.findTargets(ctx, tx, c, by.Organization, b.all, outcomes) }
 	steps := []func() error{count, find}
 	if b.refuse == nil { // only those who can be invited count
-		steps = []func() error{find, count}
+		slices.Reverse(steps)
 	}
 	for _, step := range steps {
 		if err := cmp.Or(step(), b.refused(outcomes)); err != nil {
