@@ -113,8 +113,8 @@ func (s *Server) Serve(ctx context.Context, publicToken, sha256 string) (*Script
 	return script, inflight.From(ctx).Share(r.OrganizationID, script.SHA256, script.Size())
 }
 
-// IsToken reports whether a text can be a public token, which is made by rand.Text. No other text reaches the database, which
-// refuses bytes that are not text.
+// IsToken reports whether a text can be a public token, which is made by rand.Text. No other text reaches the database,
+// which refuses bytes that are not text.
 func IsToken(text string) bool {
 	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	return strings.Trim(text, base32) == ""
