@@ -16,7 +16,7 @@ import (
 
 	plainaddress "foyer/internal/base/address"
 	"foyer/internal/base/origin"
-	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/postgres"
 	"foyer/internal/infra/mail"
 )
 
@@ -73,7 +73,7 @@ func database(s string) error {
 		return errors.New("must be a url like postgres://user:password@host/database;" +
 			" special characters of the user name and the password must be written as %XX")
 	}
-	return db.CheckURL(s)
+	return postgres.CheckURL(s)
 }
 
 func smtpURL(s string) error {

@@ -13,6 +13,7 @@ import (
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/inflight"
 	"foyer/internal/base/panics"
+	"foyer/internal/infra/db/postgres"
 )
 
 // Querier runs queries: a DB on any connection, a Tx inside its transaction, a View in its snapshot.
@@ -81,7 +82,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	if d.postgres != nil {
-		d.postgres.patience = maxAnswer
+		d.postgres.Patience = maxAnswer
 	}
 	return d, nil
 }
@@ -90,9 +91,10 @@ func connect(ctx context.Context, url string) (d *DB, err error) {
 	d = &DB{Now: now}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		d.sqlite, err = openSQLite(ctx, path)
-	} else {
-		d.postgres, err = openPostgres(ctx, url)
+		return d, err
 	}
+	pool, err := postgres.Open(ctx, url, maxMigration)
+	d.postgres = &postgresDB{pool}
 	return d, err
 }
 
@@ -103,7 +105,7 @@ func (d *DB) Close() error {
 	if d.sqlite != nil {
 		return d.sqlite.close()
 	}
-	d.postgres.close()
+	d.postgres.Close()
 	return nil
 }
 
@@ -117,7 +119,7 @@ func (d *DB) Waits() (now int, all time.Duration) {
 	if d.sqlite != nil {
 		return d.sqlite.writer.queue.Waits()
 	}
-	return d.postgres.slots.waits()
+	return d.postgres.Waits()
 }
 
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
+	"foyer/internal/infra/db/postgres"
 	"foyer/internal/infra/db/sqlite"
 )
 
@@ -50,13 +49,11 @@ func violated(err error) error {
 			return ErrReference
 		}
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch e.Code {
-		case "23505":
-			return ErrUnique
-		case "23503":
-			return ErrReference
-		}
+	switch {
+	case postgres.Says(err, postgres.UniqueViolation):
+		return ErrUnique
+	case postgres.Says(err, postgres.ForeignKeyViolation):
+		return ErrReference
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ func (d *DB) InMigration(ctx context.Context, fn func(context.Context, *Tx) erro
 }
 
 // SetPatience sets the timeout of queries and transactions of d on PostgreSQL.
-func (d *DB) SetPatience(limit time.Duration) { d.postgres.patience = limit }
+func (d *DB) SetPatience(limit time.Duration) { d.postgres.Patience = limit }
 
 // These determine the length of SQLite's log.
 var (

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"foyer/internal/infra/db/postgres"
 )
 
 //go:embed migrations/*.sql
@@ -66,8 +66,7 @@ func (d *DB) migrate(ctx context.Context) error {
 
 // withOwner adds to the error of a role without the right to change the schema which role has it.
 func withOwner(err error) error {
-	const insufficientPrivilege = "42501"
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == insufficientPrivilege {
+	if postgres.Says(err, postgres.NotPrivileged) {
 		return fmt.Errorf("%w: run `foyer admin migrate` as the role that owns the database, and grant this one what docs/operating.md says", err)
 	}
 	return err

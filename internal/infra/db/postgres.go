@@ -9,7 +9,20 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"foyer/internal/infra/db/postgres"
 )
+
+const (
+	// maxAnswer is the timeout of a query, and of a transaction once it has a connection: TCP itself waits a quarter of
+	// an hour for a host that has vanished.
+	maxAnswer = 30 * time.Second
+	// maxMigration replaces maxAnswer while the schema is migrated, which may change all rows.
+	maxMigration = 24 * time.Hour
+)
+
+// postgresDB is a database on a server.
+type postgresDB struct{ *postgres.Pool }
 
 // postgresQuerier is a connection or a transaction.
 type postgresQuerier struct {
@@ -29,11 +42,11 @@ func (q postgresQuerier) query(ctx context.Context, query string, args []any, ro
 // query runs a query on any connection of the pool. If row fails, the connection is closed: it could only be reused
 // after receiving all other rows.
 func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	conn, err := p.acquire(ctx, false)
+	conn, err := p.Acquire(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer p.release(conn)
+	defer p.Release(conn)
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	return postgresQuerier{conn}.query(ctx, query, args, func(scan scanner) error {
@@ -66,13 +79,13 @@ type postgresTx struct {
 
 // do runs fn with tx, on a connection and with a shard of its own.
 func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error) {
-	conn, err := p.acquire(ctx, true)
+	conn, err := p.Acquire(ctx, true)
 	if err != nil {
 		return err
 	}
-	defer p.release(conn)
+	defer p.Release(conn)
 	session := &postgresTx{conn: conn.Conn}
-	tx.session, tx.Shard = session, conn.slot.shard
+	tx.session, tx.Shard = session, conn.Shard
 	done := false
 	defer func() {
 		if !done {
@@ -88,51 +101,6 @@ func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error
 	done = true
 	return nil
 }
-
-// pooled is a connection of the pool, and its slot.
-type pooled struct {
-	*pgxpool.Conn
-	slot slot
-}
-
-// acquire waits for a connection, which stops working if it is not released in time. If PostgreSQL has no more
-// connections, it waits for an existing one.
-func (p *postgresDB) acquire(ctx context.Context, inTx bool) (pooled, error) {
-	until := time.Now().Add(maxWait)
-	var none error
-	for {
-		slot, err := p.slots.enter(ctx, inTx, until)
-		if err != nil {
-			return pooled{}, errors.Join(err, none)
-		}
-		conn, err := p.pool.Acquire(ctx)
-		switch {
-		case err == nil:
-			setDeadline(conn, time.Now().Add(p.patience))
-			return pooled{conn, slot}, nil
-		case !isOutOfConnections(err):
-			p.slots.leave(slot)
-			return pooled{}, err
-		}
-		none = err
-		p.slots.shrink(slot, int(p.pool.Stat().IdleConns()))
-	}
-}
-
-// isOutOfConnections reports whether PostgreSQL has no more connections for this server.
-func isOutOfConnections(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.Code == tooManyConnections
-}
-
-func (p *postgresDB) release(conn pooled) {
-	setDeadline(conn.Conn, time.Time{})
-	conn.Release()
-	p.slots.leave(conn.slot)
-}
-
-// setDeadline fails only on a closed connection, whose next use fails too.
-func setDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
 
 func (t *postgresTx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	t.queue(query, args).Query(func(rows pgx.Rows) error { return each(rows, row) })

@@ -8,10 +8,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"foyer/internal/base/inflight"
 	"foyer/internal/base/purpose"
+	"foyer/internal/infra/db/postgres"
 	"foyer/internal/infra/db/sqlite"
 )
 
@@ -65,10 +64,8 @@ func broken(err error) bool {
 	if _, unsure := errors.AsType[uncertain](err); unsure {
 		return !errors.Is(err, context.Canceled)
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == readOnlyTransaction || e.Code == diskFull || e.Code[:2] == "58"
-	}
-	return sqlite.Says(err, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen)
+	return postgres.Says(err, postgres.ReadOnly, postgres.DiskFull, postgres.SystemError) ||
+		sqlite.Says(err, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen)
 }
 
 // Lost fails if the file of a SQLite database is no longer the one that was opened: changes would be lost with the last

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/infra/db/postgres"
 	"foyer/internal/infra/db/queue"
 	"foyer/internal/infra/db/sqlite"
 )
@@ -54,40 +54,15 @@ func afterCommit(err error) error {
 
 // isUnavailable reports whether err is about the state of the database, not about the query.
 func isUnavailable(err error) bool {
-	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) {
+	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) ||
+		postgres.Says(err, postgres.ConnectionException, postgres.ReadOnly, postgres.IdleTooLong, postgres.Rollback,
+			postgres.OutOfResources, postgres.LockNotAvailable, postgres.Intervention, postgres.SystemError) {
 		return true
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return isUnavailableCode(e.Code)
-	}
 	_, network := errors.AsType[net.Error](err)
 	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, queue.ErrClosed) || errors.Is(err, errNoConnection) || errors.Is(err, errLost) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// Codes of PostgreSQL, https://www.postgresql.org/docs/current/errcodes-appendix.html.
-const (
-	readOnlyTransaction = "25006"
-	idleTooLong         = "25P03"
-	diskFull            = "53100"
-	tooManyConnections  = "53300"
-	lockNotAvailable    = "55P03"
-)
-
-// isUnavailableCode is isUnavailable for a code of PostgreSQL.
-func isUnavailableCode(code string) bool {
-	switch code {
-	case readOnlyTransaction, idleTooLong, lockNotAvailable:
-		return true
-	}
-	// Connections; rollbacks such as those of deadlocks; resources; an operator's intervention; the system.
-	for _, class := range []string{"08", "40", "53", "57", "58"} {
-		if strings.HasPrefix(code, class) {
-			return true
-		}
-	}
-	return false
+		errors.Is(err, queue.ErrClosed) || errors.Is(err, postgres.ErrNoConnection) || errors.Is(err, errLost) || errors.Is(err, context.DeadlineExceeded)
 }

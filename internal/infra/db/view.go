@@ -69,11 +69,11 @@ func (c *conn) view(fn func(q Querier) error) (err error) {
 }
 
 func (p *postgresDB) view(ctx context.Context, fn func(q Querier) error) (err error) {
-	conn, err := p.acquire(ctx, false)
+	conn, err := p.Acquire(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer p.release(conn)
+	defer p.Release(conn)
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err

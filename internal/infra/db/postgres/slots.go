@@ -1,4 +1,4 @@
-package db
+package postgres
 
 import (
 	"context"
@@ -17,7 +17,8 @@ const (
 	shrinkFor = time.Second
 )
 
-var errNoConnection = errors.New("no connection to the database was free in time")
+// ErrNoConnection is the error of Acquire if no connection is free in time.
+var ErrNoConnection = errors.New("no connection to the database was free in time")
 
 // slots limits the number of connections. Callers share them by use (see purpose.With): a use gets no more than about
 // half of the slots that other uses leave, so that callers that wait for a locked table leave some to the others.
@@ -67,7 +68,7 @@ func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 	w := &waiter{what, make(chan slot, 1), time.Now()}
 	s.waiting = append(s.waiting, w)
 	s.mu.Unlock()
-	ctx, cancel := context.WithDeadlineCause(ctx, until, errNoConnection)
+	ctx, cancel := context.WithDeadlineCause(ctx, until, ErrNoConnection)
 	defer cancel()
 	select {
 	case got := <-w.in:

@@ -1,4 +1,5 @@
-package db
+// Package postgres connects to a PostgreSQL server and shares its connections among callers; pgx itself speaks to it.
+package postgres
 
 import (
 	"context"
@@ -15,42 +16,29 @@ import (
 )
 
 const (
-	minPostgresConns = otherConns + 1
-	maxPostgresConns = 20
-	maxPostgresIdle  = 5 * time.Minute
-	// otherConns is how many connections InTx never takes, so that other queries do not wait behind transactions that
+	minConns = otherConns + 1
+	maxConns = 20
+	maxIdle  = 5 * time.Minute
+	// otherConns is how many connections transactions never take, so that other queries do not wait behind those that
 	// wait for locks.
 	otherConns = 4
 
-	// postgresSilence is how long a host may not respond while a connection is opened, tried or closed, before it counts
-	// as lost.
-	postgresSilence = 5 * time.Second
-	// maxAnswer is the timeout of a query, and of a transaction once it has a connection: TCP itself waits a quarter of
-	// an hour for a host that has vanished.
-	maxAnswer = 30 * time.Second
-	// maxMigration replaces maxAnswer while the schema is migrated, which may change all rows.
-	maxMigration = 24 * time.Hour
+	// silence is how long a host may not respond while a connection is opened, tried or closed, before it counts as lost.
+	silence = 5 * time.Second
 )
 
-// postgresSession sets what foyer relies on, regardless of the role, the database or the url. A transaction that is idle
+// sessionSettings sets what foyer relies on, regardless of the role, the database or the url. A transaction that is idle
 // for 10 seconds belongs to a server that is frozen or cut off, and would hold its locks. A transaction that waits as
 // long for a lock, for example of a person at a prompt, would hold a connection.
-const postgresSession = `
+const sessionSettings = `
 	SET client_encoding = 'UTF8';
 	SET default_transaction_isolation = 'read committed';
 	SET idle_in_transaction_session_timeout = '10s';
 	SET lock_timeout = '10s'`
 
-// postgresDB is a database on a server.
-type postgresDB struct {
-	pool     *pgxpool.Pool
-	patience time.Duration // maxMigration first, then maxAnswer
-	slots    *slots
-}
-
-// openPostgres connects to a server; pgx itself keeps statements prepared.
-func openPostgres(ctx context.Context, address string) (*postgresDB, error) {
-	c, err := postgresConfig(address)
+// Open connects to a server; patience is its Pool's.
+func Open(ctx context.Context, address string, patience time.Duration) (*Pool, error) {
+	c, err := config(address)
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +47,14 @@ func openPostgres(ctx context.Context, address string) (*postgresDB, error) {
 		return nil, err
 	}
 	connections := int(c.MaxConns)
-	p := &postgresDB{pool: pool, patience: maxMigration, slots: newSlots(connections, connections-otherConns)}
-	conn, err := p.acquire(ctx, false)
+	p := &Pool{Patience: patience, pool: pool, slots: newSlots(connections, connections-otherConns)}
+	conn, err := p.Acquire(ctx, false)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
 	err = p.checkPooler(ctx, conn.Conn)
-	p.release(conn)
+	p.Release(conn)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -79,10 +67,10 @@ var errShared = errors.New("a pooler in between shares one session among clients
 
 // checkPooler refuses a pooler that gives two connections the same session. Such a pooler does so every time only if
 // nobody else uses it, so checkPooler tries a few times.
-func (p *postgresDB) checkPooler(ctx context.Context, conn *pgxpool.Conn) error {
+func (p *Pool) checkPooler(ctx context.Context, conn *pgxpool.Conn) error {
 	const tries = 3
 	other, err := p.pool.Acquire(ctx)
-	if isOutOfConnections(err) {
+	if Says(err, TooManyConnections) {
 		return nil // a pooler that shares sessions does not run out of connections
 	}
 	if err != nil {
@@ -107,7 +95,7 @@ func (p *postgresDB) checkPooler(ctx context.Context, conn *pgxpool.Conn) error 
 
 // sessionOf uses no prepared statement, because such a pooler may not know it.
 func sessionOf(ctx context.Context, conn *pgxpool.Conn) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, postgresSilence)
+	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
 	results, err := conn.Conn().PgConn().Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -118,12 +106,12 @@ func sessionOf(ctx context.Context, conn *pgxpool.Conn) (string, error) {
 
 // CheckURL returns what is wrong with the url of a database on a server.
 func CheckURL(address string) error {
-	_, err := postgresConfig(address)
+	_, err := config(address)
 	return err
 }
 
-// postgresConfig parses the url of a database. Its errors never contain a password.
-func postgresConfig(address string) (*pgxpool.Config, error) {
+// config parses the url of a database. Its errors never contain a password.
+func config(address string) (*pgxpool.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the url of the database is not well-formed")
@@ -134,14 +122,14 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 		return nil, fmt.Errorf("the url of the database: %s", what)
 	}
 	if !u.Query().Has("pool_max_conns") {
-		c.MaxConns = maxPostgresConns
+		c.MaxConns = maxConns
 	}
-	if c.MaxConns < minPostgresConns || c.MaxConns > maxPostgresConns {
-		return nil, fmt.Errorf("the url of the database: pool_max_conns must be from %d to %d", minPostgresConns, maxPostgresConns)
+	if c.MaxConns < minConns || c.MaxConns > maxConns {
+		return nil, fmt.Errorf("the url of the database: pool_max_conns must be from %d to %d", minConns, maxConns)
 	}
-	c.MaxConnIdleTime, c.PingTimeout = maxPostgresIdle, postgresSilence
+	c.MaxConnIdleTime, c.PingTimeout = maxIdle, silence
 	if c.ConnConfig.ConnectTimeout == 0 { // not set in the url
-		c.ConnConfig.ConnectTimeout = postgresSilence
+		c.ConnConfig.ConnectTimeout = silence
 	}
 	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; refuse a standby, but not a server that is temporarily read-only
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
@@ -154,7 +142,7 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 // leaveReadOnly closes a connection to a server that has become a standby: another host may have taken its place.
 func leaveReadOnly(otherwise pgconn.PgErrorHandler) (keep pgconn.PgErrorHandler) {
 	return func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-		return err.Code != readOnlyTransaction && otherwise(conn, err)
+		return err.Code != ReadOnly && otherwise(conn, err)
 	}
 }
 
@@ -168,22 +156,8 @@ func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
-	ctx, cancel := context.WithTimeout(ctx, postgresSilence)
+	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
-	_, err := conn.PgConn().Exec(ctx, postgresSession).ReadAll()
+	_, err := conn.PgConn().Exec(ctx, sessionSettings).ReadAll()
 	return err
-}
-
-// close ends the connections properly, if the server responds: for a server that does not, the pool would wait 15 seconds
-// for each connection.
-func (p *postgresDB) close() {
-	closed := make(chan struct{})
-	go func() {
-		p.pool.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(postgresSilence):
-	}
 }
