@@ -49,7 +49,7 @@ unit: # on both engines, including the end-to-end scripts; the API's thousands o
 	go test -parallel 4 -timeout 20m ./internal/face/api ./test/...
 
 rehearse: # each transaction on SQLite is rolled back once and run again, as a batch does if another transaction in it fails
-	$(RACE) -tags rehearse ./internal/infra/db ./internal/domain/... ./internal/server
+	$(RACE) -tags rehearse ./internal/infra/db ./internal/infra/queries ./internal/domain/... ./internal/server
 
 drill: # kills, cuts, locks and copies the program's dependencies; also runs faulty programs, which the drill must detect
 	go test -tags drill -count 1 -parallel 4 -timeout 2h ./test/drill

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"foyer/internal/base/cache"
+	"foyer/internal/base/clock"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/flight"
 	"foyer/internal/base/inflight"
@@ -85,7 +86,7 @@ func (id *Identity) size() int { return 300 + 400*len(id.grants) }
 func (id *Identity) over(now time.Time) bool {
 	if id.SessionID != 0 {
 		used := time.UnixMicro(id.usedAt.Load())
-		return used.After(now.Add(db.ClocksDiffer)) || !now.Before(sessionEnd(id.began, used, id.expiresAt))
+		return used.After(now.Add(clock.Differ)) || !now.Before(sessionEnd(id.began, used, id.expiresAt))
 	}
 	return !id.expiresAt.IsZero() && !now.Before(id.expiresAt)
 }

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Key is an API key of a user, without its secret.
@@ -165,7 +167,7 @@ const keepExpired = 30 * 24 * time.Hour
 func (k *Keys) Tidy(ctx context.Context) error {
 	now := k.DB.Now()
 	return errors.Join(
-		k.DB.DeleteOld(ctx, `idempotency`, `user_id, key_id, session_id, organization_id, name`, `created_at < $1 ORDER BY created_at`, now.Add(-keepAnswers)),
-		k.DB.DeleteOld(ctx, `keys`, `id`, `expires_at < $1 ORDER BY expires_at`, now.Add(-keepExpired)),
-		k.DB.DeleteOld(ctx, `sessions`, `id`, `last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at`, now.Add(-sessionIdle), now.Add(db.ClocksDiffer)))
+		queries.DeleteOld(ctx, k.DB, `idempotency`, `user_id, key_id, session_id, organization_id, name`, `created_at < $1 ORDER BY created_at`, now.Add(-keepAnswers)),
+		queries.DeleteOld(ctx, k.DB, `keys`, `id`, `expires_at < $1 ORDER BY expires_at`, now.Add(-keepExpired)),
+		queries.DeleteOld(ctx, k.DB, `sessions`, `id`, `last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at`, now.Add(-sessionIdle), now.Add(clock.Differ)))
 }

@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/lastuse"
+	"foyer/internal/infra/queries"
 )
 
 // markKeyUsedIn stores nothing for a key that has been revoked since. If it is being revoked, the locks wait for that.
@@ -43,7 +44,7 @@ func MayManageKeys(c Caller) error {
 // OfMembers returns a page of the keys that can see the caller's organization, in the order
 // they were made: those of members up to the caller's level.
 func (k *Keys) OfMembers(ctx context.Context, c Caller, p page.Page) (page.Found[MemberKey], error) {
-	return db.Page(ctx, k.DB, p,
+	return queries.Page(ctx, k.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return countMemberKeys(ctx, q, c) },
 		func(ctx context.Context, q db.Querier) ([]MemberKey, error) { return listMemberKeys(ctx, q, c, p) })
 }

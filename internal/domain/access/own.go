@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // OwnDraft is the key that a caller wants for themselves.
@@ -23,7 +24,7 @@ type OwnDraft struct {
 // Own returns a page of the caller's keys, in the order they were made. A key that is
 // bound to an organization sees only keys that are bound to the same.
 func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) (page.Found[Key], error) {
-	return db.Page(ctx, k.DB, p,
+	return queries.Page(ctx, k.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return countOwnKeys(ctx, q, c) },
 		func(ctx context.Context, q db.Querier) ([]Key, error) { return listOwnKeys(ctx, q, c, p) })
 }

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 const (
@@ -145,7 +146,7 @@ func (k *Keys) IdentifySession(ctx context.Context, token string) (*Identity, er
 // order they began.
 func (k *Keys) OwnSessions(ctx context.Context, c Caller, p page.Page) (page.Found[Session], error) {
 	now := k.DB.Now()
-	return db.Page(ctx, k.DB, p,
+	return queries.Page(ctx, k.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return countSessions(ctx, q, c.UserID, now) },
 		func(ctx context.Context, q db.Querier) ([]Session, error) {
 			return listSessions(ctx, q, c.UserID, now, p)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/lastuse"
@@ -71,7 +72,7 @@ const live = `
 
 // liveAt are the arguments of live.
 func liveAt(userID int64, now time.Time) []any {
-	return []any{userID, now.Add(-SessionTime), now.Add(-sessionIdle), now, now.Add(db.ClocksDiffer)}
+	return []any{userID, now.Add(-SessionTime), now.Add(-sessionIdle), now, now.Add(clock.Differ)}
 }
 
 func countSessions(ctx context.Context, q db.Querier, userID int64, now time.Time) (int, error) {

@@ -15,15 +15,15 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// clock is the time of a test, which several servers may share.
-type clock struct{ now time.Time }
+// testClock is the time of a test, which several servers may share.
+type testClock struct{ now time.Time }
 
-func (c *clock) keys(d *db.DB) *Keys {
+func (c *testClock) keys(d *db.DB) *Keys {
 	d.Now = func() time.Time { return c.now }
 	return NewKeys(d)
 }
 
-func newClock() *clock { return &clock{time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)} }
+func newClock() *testClock { return &testClock{time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)} }
 
 func begin(t *testing.T, k *Keys, d SessionDraft) string {
 	t.Helper()

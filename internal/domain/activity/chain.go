@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 const (
@@ -158,7 +159,7 @@ func withIDs(ctx context.Context, q db.Querier, ids []int64) ([]chained, error) 
 // their ids, whatever size it assumes for the tables: with NOT EXISTS, PostgreSQL reads all numbers.
 func selectIDs(ids []int64) (query string, args []any) {
 	query = `
-		SELECT ` + chainedColumns + ` FROM activity a WHERE a.id IN (` + db.Arg(&args, padded(ids)...) + `)
+		SELECT ` + chainedColumns + ` FROM activity a WHERE a.id IN (` + queries.Arg(&args, padded(ids)...) + `)
 		AND (SELECT n.number FROM activity_numbers n WHERE n.activity_id = a.id) IS NULL ORDER BY a.id`
 	return query, args
 }
@@ -166,7 +167,7 @@ func selectIDs(ids []int64) (query string, args []any) {
 // removeWaiting removes entries from those that wait for a number, even if somebody has removed the entries themselves.
 func removeWaiting(ctx context.Context, tx *db.Tx, ids []int64) error {
 	var args []any
-	query := `DELETE FROM activity_unnumbered WHERE activity_id IN (` + db.Arg(&args, padded(ids)...) + `)`
+	query := `DELETE FROM activity_unnumbered WHERE activity_id IN (` + queries.Arg(&args, padded(ids)...) + `)`
 	return db.Exec(ctx, tx, query, args...)
 }
 
@@ -184,7 +185,7 @@ func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
 			rows := make([]string, size)
 			var args []any
 			for i, e := range entries[:size] {
-				rows[i] = `(` + db.Arg[any](&args, e.ID, e.OrganizationID, e.Number, e.Hash) + `)`
+				rows[i] = `(` + queries.Arg[any](&args, e.ID, e.OrganizationID, e.Number, e.Hash) + `)`
 			}
 			err := db.Exec(ctx, tx, `
 				INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", ")+` ON CONFLICT DO NOTHING`, args...)

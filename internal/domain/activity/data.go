@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // WithData returns the first entries that have data after a number in an organization's chain: at most limit of them,
@@ -49,7 +50,7 @@ func TraceOf(ctx context.Context, q db.Querier, organizationID, requestID string
 
 // DropData removes the data and the traces of entries that were made before a time.
 func DropData(ctx context.Context, d *db.DB, before time.Time) error {
-	if err := d.DeleteOld(ctx, `event_traces`, `organization_id, request_id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
+	if err := queries.DeleteOld(ctx, d, `event_traces`, `organization_id, request_id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
 		return err
 	}
 	organizations, err := Chains(ctx, d)

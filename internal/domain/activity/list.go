@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/inflight"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Stored is an entry as it is read: its changes are JSON text.
@@ -84,7 +85,7 @@ func choose[T ~string](field, text string, all []T) (T, error) {
 
 // List returns a page of entries, the newest first.
 func List(ctx context.Context, d *db.DB, f Filter, p page.Page) (page.Found[Stored], error) {
-	return db.Page(ctx, d, p,
+	return queries.Page(ctx, d, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return total(ctx, q, f) },
 		func(ctx context.Context, q db.Querier) ([]Stored, error) { return list(ctx, q, f, p) })
 }
@@ -136,28 +137,28 @@ func (f Filter) where(by index, of []Scope) (condition string, args []any) {
 		condition += ` AND ` + scope + ` IN (` + strings.Join(names, ", ") + `)`
 	}
 	if f.ItemID != "" {
-		condition += ` AND a.item_id = ` + db.Arg(&args, f.ItemID)
+		condition += ` AND a.item_id = ` + queries.Arg(&args, f.ItemID)
 	}
 	if f.UserID != 0 {
-		condition += ` AND a.user_id = ` + db.Arg(&args, f.UserID)
+		condition += ` AND a.user_id = ` + queries.Arg(&args, f.UserID)
 	}
 	if f.UserEmail != "" {
-		condition += ` AND a.user_id = (SELECT id FROM users WHERE email = ` + db.Arg(&args, f.UserEmail) + `)`
+		condition += ` AND a.user_id = (SELECT id FROM users WHERE email = ` + queries.Arg(&args, f.UserEmail) + `)`
 	}
 	if f.KeyID != 0 {
-		condition += ` AND a.key_id = ` + db.Arg(&args, f.KeyID)
+		condition += ` AND a.key_id = ` + queries.Arg(&args, f.KeyID)
 	}
 	if f.Verb != "" {
-		condition += ` AND a.activity = ` + db.Arg(&args, f.Verb)
+		condition += ` AND a.activity = ` + queries.Arg(&args, f.Verb)
 	}
 	if !f.Since.IsZero() {
-		condition += ` AND a.created_at >= ` + db.Arg(&args, f.Since)
+		condition += ` AND a.created_at >= ` + queries.Arg(&args, f.Since)
 	}
 	if !f.Until.IsZero() {
-		condition += ` AND a.created_at < ` + db.Arg(&args, f.Until)
+		condition += ` AND a.created_at < ` + queries.Arg(&args, f.Until)
 	}
 	if f.After != 0 {
-		condition += ` AND n.number > ` + db.Arg(&args, f.After)
+		condition += ` AND n.number > ` + queries.Arg(&args, f.After)
 	}
 	return condition, args
 }
@@ -215,13 +216,13 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 	const newest = ` ORDER BY a.created_at DESC, a.id DESC`
 	by, of := f.index(), f.scopes()
 	condition, args := f.where(by, of)
-	window := ` LIMIT ` + db.Arg(&args, p.Limit) + ` OFFSET ` + db.Arg(&args, p.Offset)
+	window := ` LIMIT ` + queries.Arg(&args, p.Limit) + ` OFFSET ` + queries.Arg(&args, p.Offset)
 	if by == byNumber {
 		return selectEntries(by, by.entries()) + condition + ` ORDER BY n.number DESC` + window, args
 	}
 	// No index covers all scopes: the entries of the page are among the newest of each scope. Only the ids are sorted:
 	// with IN, SQLite would sort whole entries in memory. SQLite's CROSS JOIN keeps the order of its left side.
-	ids, most := make([]string, len(of)), db.Arg(&args, p.Limit+p.Offset)
+	ids, most := make([]string, len(of)), queries.Arg(&args, p.Limit+p.Offset)
 	for i, s := range of {
 		ofScope, _ := f.where(by, []Scope{s})
 		ids[i] = `SELECT id, created_at FROM (SELECT a.id, a.created_at FROM activity a` + ofScope + newest + ` LIMIT ` + most + `) AS newest`
@@ -288,7 +289,7 @@ func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more boo
 func (f Filter) part(after, to int64) (query string, args []any) {
 	f.After = 0
 	condition, args := f.where(byNumber, f.scopes())
-	condition += ` AND n.number > ` + db.Arg(&args, after) + ` AND n.number <= ` + db.Arg(&args, to)
+	condition += ` AND n.number > ` + queries.Arg(&args, after) + ` AND n.number <= ` + queries.Arg(&args, to)
 	return selectEntries(byNumber, byNumber.entries()) + condition + ` ORDER BY n.number`, args
 }
 

@@ -16,6 +16,7 @@ import (
 	"foyer/internal/domain/signin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/quota"
 )
 
@@ -237,7 +238,7 @@ func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
 
 // Tidy removes changes whose links no longer work.
 func (s Service) Tidy(ctx context.Context) error {
-	return s.DB.DeleteOld(ctx, `address_changes`, `id`, `created_at < $1 ORDER BY created_at`, s.DB.Now().Add(-kept))
+	return queries.DeleteOld(ctx, s.DB, `address_changes`, `id`, `created_at < $1 ORDER BY created_at`, s.DB.Now().Add(-kept))
 }
 
 // EraseUser removes a person's changes of address, and those of others to or from their addresses.

@@ -17,6 +17,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/upstream/egress"
 )
 
@@ -166,7 +167,7 @@ func (s Service) sign(w Webhook, now time.Time, content string) (string, error) 
 // Tidy removes deliveries and events that are older than keptFor.
 func (s Service) Tidy(ctx context.Context) error {
 	before := s.DB.Now().Add(-keptFor)
-	if err := s.DB.DeleteOld(ctx, `webhook_deliveries`, `id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
+	if err := queries.DeleteOld(ctx, s.DB, `webhook_deliveries`, `id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
 		return err
 	}
 	return activity.DropData(ctx, s.DB, before)

@@ -18,6 +18,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/trace"
 	"foyer/internal/infra/upstream/egress"
 )
@@ -113,7 +114,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if err := MaySee(c); err != nil {
 		return page.Found[Webhook]{}, err
 	}
-	return db.Page(ctx, s.DB, p,
+	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return count(ctx, q, c.Organization.ID) },
 		func(ctx context.Context, q db.Querier) ([]Webhook, error) { return list(ctx, q, c.Organization.ID, p) })
 }
@@ -275,7 +276,7 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		found, err = db.Page(ctx, q, p,
+		found, err = queries.Page(ctx, q, p,
 			func(ctx context.Context, q db.Querier) (int, error) { return countDeliveries(ctx, q, w) },
 			func(ctx context.Context, q db.Querier) ([]Delivery, error) { return listDeliveries(ctx, q, w, p) })
 		return err

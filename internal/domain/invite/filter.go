@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Filter selects invites for a list. The zero Filter selects those that are pending or expired.
@@ -127,16 +128,16 @@ func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 	case Failed: // written out, so that it uses the index of failed mails
 		condition += ` AND mail_state = 'failed'`
 	default:
-		condition += ` AND mail_state = ` + db.Arg(&args, f.Delivery)
+		condition += ` AND mail_state = ` + queries.Arg(&args, f.Delivery)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		condition += ` AND search LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	if f.Level != 0 {
-		condition += ` AND level = ` + db.Arg(&args, f.Level)
+		condition += ` AND level = ` + queries.Arg(&args, f.Level)
 	}
 	if f.ID != "" {
-		condition += ` AND id = ` + db.Arg(&args, f.ID)
+		condition += ` AND id = ` + queries.Arg(&args, f.ID)
 	}
 	statuses := f.Statuses
 	if len(statuses) == 0 {
@@ -147,9 +148,9 @@ func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 		open := `invites i` + condition
 		switch {
 		case !expired:
-			open += ` AND expires_at > ` + db.Arg(&args, now)
+			open += ` AND expires_at > ` + queries.Arg(&args, now)
 		case !pending:
-			open += ` AND expires_at <= ` + db.Arg(&args, now)
+			open += ` AND expires_at <= ` + queries.Arg(&args, now)
 		}
 		tables = append(tables, open)
 	}

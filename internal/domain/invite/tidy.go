@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/quota"
 )
 
@@ -24,7 +25,7 @@ func (s Service) Tidy(ctx context.Context) error {
 	if err := s.tidyInvites(ctx, now.Add(-keepExpired)); err != nil {
 		return err
 	}
-	if err := s.DB.DeleteOld(ctx, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at`, now.Add(-keepAcceptedFor)); err != nil {
+	if err := queries.DeleteOld(ctx, s.DB, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at`, now.Add(-keepAcceptedFor)); err != nil {
 		return err
 	}
 	return quota.Tidy(ctx, s.DB, now.Add(-day))

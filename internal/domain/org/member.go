@@ -9,12 +9,13 @@ import (
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Mine returns a page of the organizations that a caller's key opens, in the
 // order of joining.
 func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.Found[Mine], error) {
-	return db.Page(ctx, s.DB, p,
+	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return countMine(ctx, q, c) },
 		func(ctx context.Context, q db.Querier) ([]Mine, error) { return listMine(ctx, q, c, p) })
 }
@@ -49,7 +50,7 @@ type MemberFilter struct {
 
 // FindMembers returns a page of the members that a filter selects, in the order of joining.
 func (s Service) FindMembers(ctx context.Context, c access.Caller, f MemberFilter, p page.Page) (page.Found[Membership], error) {
-	return db.Page(ctx, s.DB, p,
+	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) {
 			return countMembers(ctx, q, c.Organization.ID, f)
 		},

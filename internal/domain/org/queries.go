@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 const orgColumns = `id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, invite_ttl, created_at`
@@ -240,10 +241,10 @@ func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membershi
 func (f MemberFilter) where(organizationID string) (condition string, args []any) {
 	condition, args = ` WHERE m.organization_id = $1`, []any{organizationID}
 	if f.Level != 0 {
-		condition += ` AND m.level = ` + db.Arg(&args, f.Level)
+		condition += ` AND m.level = ` + queries.Arg(&args, f.Level)
 	}
 	if f.Search != "" {
-		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	return condition, args
 }
@@ -257,7 +258,7 @@ func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, f M
 func (f MemberFilter) query(organizationID string, p page.Page) (query string, args []any) {
 	const order = ` ORDER BY m.joined_at, m.user_id`
 	condition, args := f.where(organizationID)
-	shown := `(SELECT * FROM memberships m` + condition + order + ` LIMIT ` + db.Arg(&args, p.Limit) + ` OFFSET ` + db.Arg(&args, p.Offset) + `)`
+	shown := `(SELECT * FROM memberships m` + condition + order + ` LIMIT ` + queries.Arg(&args, p.Limit) + ` OFFSET ` + queries.Arg(&args, p.Offset) + `)`
 	return selectMemberOf(shown) + order, args
 }
 

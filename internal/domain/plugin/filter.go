@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Filter selects and orders plugins. The zero Filter selects all, by id.
@@ -144,16 +145,16 @@ func (f Filter) check(ctx context.Context, q db.Querier, organizationID string) 
 // where returns the filter's conditions, to follow the first ones; args are the arguments so far.
 func (f Filter) where(args []any) (condition string, all []any) {
 	if f.Type != "" {
-		condition += ` AND plugin_type = ` + db.Arg(&args, f.Type)
+		condition += ` AND plugin_type = ` + queries.Arg(&args, f.Type)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		condition += ` AND search LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	if f.SiteID != 0 {
-		condition += ` AND id IN (SELECT app_id FROM placements WHERE site_id = ` + db.Arg(&args, f.SiteID) + ` AND organization_id = $1)`
+		condition += ` AND id IN (SELECT app_id FROM placements WHERE site_id = ` + queries.Arg(&args, f.SiteID) + ` AND organization_id = $1)`
 	}
 	if len(f.IDs) > 0 {
-		condition += ` AND id IN (` + db.Arg(&args, f.IDs...) + `)`
+		condition += ` AND id IN (` + queries.Arg(&args, f.IDs...) + `)`
 	}
 	if f.Global.Set {
 		condition += map[bool]string{true: ` AND is_global`, false: ` AND NOT is_global`}[f.Global.Value]
@@ -169,7 +170,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	case IsEdited:
 		condition += ` AND is_edited`
 	case IsFailing:
-		condition += ` AND id IN (SELECT app_id FROM site_errors WHERE organization_id = $1 AND last_at > ` + db.Arg(&args, f.now.Add(-lately)) + `)`
+		condition += ` AND id IN (SELECT app_id FROM site_errors WHERE organization_id = $1 AND last_at > ` + queries.Arg(&args, f.now.Add(-lately)) + `)`
 	}
 	return condition, args
 }
@@ -213,7 +214,7 @@ func (f Filter) countQuery(organizationID string, sees visibleNow) (query string
 func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page, few bool) (query string, args []any) {
 	condition, args := f.where([]any{organizationID, p.Peek(), p.Skip()})
 	if after != 0 {
-		condition += ` AND id > ` + db.Arg(&args, after)
+		condition += ` AND id > ` + queries.Arg(&args, after)
 	}
 	if few {
 		return visible(condition, f.Order, `+id`), args

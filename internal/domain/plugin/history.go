@@ -14,6 +14,7 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Versions returns a page of a plugin's versions, newest first and without their config_schema, and the number of the
@@ -25,7 +26,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 			return err
 		}
 		current = sees.current
-		found, err = db.Page(ctx, q, p,
+		found, err = queries.Page(ctx, q, p,
 			func(ctx context.Context, q db.Querier) (int, error) { return sees.count(ctx, q) },
 			func(ctx context.Context, q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
 		if plugin.OrganizationID != c.Organization.ID {

@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 const ownersName = `(SELECT name FROM organizations WHERE organizations.id = organization_id)`
@@ -56,7 +57,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, db.Null(&p.SharedAt), p.UpdatedAt)
 	query := `UPDATE plugins SET revision = $3, shared_at = $4, updated_at = $5`
 	set := func(column string, value any) {
-		query += `, ` + column + ` = ` + db.Arg(&args, value)
+		query += `, ` + column + ` = ` + queries.Arg(&args, value)
 	}
 	for _, f := range fields {
 		if !f.same(&before, &p) {

@@ -18,6 +18,7 @@ import (
 	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/sandbox"
 	"foyer/internal/infra/upstream"
 )
@@ -189,7 +190,7 @@ func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (p
 	if err := MayRead(c); err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	found, err := db.Page(ctx, s.DB, p,
+	found, err := queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) { return countExporting(ctx, q, c.Organization.ID) },
 		func(ctx context.Context, q db.Querier) ([]Plugin, error) {
 			return listExporting(ctx, q, c.Organization.ID, p)
@@ -210,7 +211,7 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page
 		return page.Found[Plugin]{}, err
 	}
 	since := s.DB.Now().Add(-unusedAfter)
-	return db.Page(ctx, s.DB, p,
+	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) {
 			return db.One(ctx, q, db.Value[int], countUnused, c.Organization.ID, since)
 		},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // newURLs returns the urls of upstreams for apps that have no due time yet.
@@ -37,7 +38,7 @@ func lockSourcesAt(ctx context.Context, tx *db.Tx, urls []string) error {
 		return nil
 	}
 	var args []any
-	query := `SELECT 1 FROM plugin_sources WHERE url_key IN (` + db.Arg(&args, urls...) + `) ORDER BY plugin_id FOR UPDATE`
+	query := `SELECT 1 FROM plugin_sources WHERE url_key IN (` + queries.Arg(&args, urls...) + `) ORDER BY plugin_id FOR UPDATE`
 	return db.Exec(ctx, tx, query, args...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -122,7 +123,7 @@ type failures struct {
 
 // over reports whether they are no longer counted together: the hour is over, or the clock was set back since.
 func (f *failures) over(now time.Time) bool {
-	return !now.Before(f.since.Add(failuresTime)) || f.since.After(now.Add(db.ClocksDiffer))
+	return !now.Before(f.since.Add(failuresTime)) || f.since.After(now.Add(clock.Differ))
 }
 
 const failuresColumns = `user_id, organization_id, since, others`
@@ -150,5 +151,5 @@ func deleteFailures(ctx context.Context, tx *db.Tx, f failures) error {
 func dueFailures(ctx context.Context, q db.Querier, now time.Time) ([]failures, error) {
 	return db.All(ctx, q, (*failures).fields, `
 		SELECT `+failuresColumns+` FROM signin_failures WHERE since <= $1 OR since > $2 ORDER BY since LIMIT 500`,
-		now.Add(-failuresTime), now.Add(db.ClocksDiffer))
+		now.Add(-failuresTime), now.Add(clock.Differ))
 }

@@ -21,6 +21,7 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/oidc"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/quota"
 )
 
@@ -317,7 +318,7 @@ func (s Service) speaksFor(email string) bool {
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	return errors.Join(
-		s.DB.DeleteOld(ctx, `signin_links`, `hash`, `expires_at < $1 ORDER BY expires_at`, now.Add(-linkKept)),
-		s.DB.DeleteOld(ctx, `signin_states`, `hash`, `expires_at < $1 ORDER BY expires_at`, now),
-		s.DB.DeleteOld(ctx, `signin_requests`, `id`, `created_at < $1 ORDER BY created_at`, now.Add(-linkKept)))
+		queries.DeleteOld(ctx, s.DB, `signin_links`, `hash`, `expires_at < $1 ORDER BY expires_at`, now.Add(-linkKept)),
+		queries.DeleteOld(ctx, s.DB, `signin_states`, `hash`, `expires_at < $1 ORDER BY expires_at`, now),
+		queries.DeleteOld(ctx, s.DB, `signin_requests`, `id`, `created_at < $1 ORDER BY created_at`, now.Add(-linkKept)))
 }

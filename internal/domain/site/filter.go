@@ -8,6 +8,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Filter selects and orders sites. The zero Filter selects all, in the order of creation.
@@ -21,7 +22,7 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	if err := plugin.MayRead(c); err != nil {
 		return page.Found[Site]{}, err
 	}
-	return db.Page(ctx, s.DB, p,
+	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) {
 			query, args := f.counting(c.Organization.ID)
 			return db.One(ctx, q, db.Value[int], query, args...)
@@ -39,7 +40,7 @@ func (f Filter) counting(organizationID string) (query string, args []any) {
 
 func (f Filter) query(organizationID string, p page.Page) (query string, args []any) {
 	from, args := f.from(organizationID)
-	query = `SELECT ` + columns + from + ` ORDER BY ` + f.Order.SQL() + ` LIMIT ` + db.Arg(&args, p.Limit) + ` OFFSET ` + db.Arg(&args, p.Offset)
+	query = `SELECT ` + columns + from + ` ORDER BY ` + f.Order.SQL() + ` LIMIT ` + queries.Arg(&args, p.Limit) + ` OFFSET ` + queries.Arg(&args, p.Offset)
 	return query, args
 }
 
@@ -47,7 +48,7 @@ func (f Filter) query(organizationID string, p page.Page) (query string, args []
 func (f Filter) from(organizationID string) (text string, args []any) {
 	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
 	if f.Search != "" {
-		text += ` AND name_key LIKE ` + db.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		text += ` AND name_key LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
 	}
 	return text, args
 }

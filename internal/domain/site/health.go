@@ -9,6 +9,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Health is how an app does on the sites of an organization.
@@ -98,7 +99,7 @@ func (s Service) HealthOfSite(ctx context.Context, c access.Caller, id int64, si
 		return found, err
 	}
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
-		found, err = db.Page(ctx, q, p,
+		found, err = queries.Page(ctx, q, p,
 			func(context.Context, db.Querier) (int, error) { return site.AppsCount, nil },
 			func(ctx context.Context, q db.Querier) ([]AppHealth, error) {
 				return listHealth(ctx, q, site, since, p)

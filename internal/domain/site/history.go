@@ -13,6 +13,7 @@ import (
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // A site's history keeps the newest revisions, and all those of a certain time.
@@ -104,7 +105,7 @@ func runningOf(versions string) map[int64]int64 {
 // History returns a page of a site's revisions, newest first.
 func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Revision], err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, _ Site) (err error) {
-		found, err = db.Page(ctx, q, p,
+		found, err = queries.Page(ctx, q, p,
 			func(ctx context.Context, q db.Querier) (int, error) { return countRevisions(ctx, q, id) },
 			func(ctx context.Context, q db.Querier) ([]Revision, error) { return listRevisions(ctx, q, id, p) })
 		return err

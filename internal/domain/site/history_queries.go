@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // begun is a revision that has just begun.
@@ -94,7 +95,7 @@ func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, 
 
 // removeRevisions removes a site's old revisions, one batch at a time because each may be large.
 func removeRevisions(ctx context.Context, d *db.DB, siteID int64, before time.Time) error {
-	return d.DeleteOld(ctx, `site_revisions`, `site_id, revision`, `
+	return queries.DeleteOld(ctx, d, `site_revisions`, `site_id, revision`, `
 		site_id = $1 AND created_at < $2 AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3
 		AND revision < (SELECT MIN(revision) FROM site_revisions WHERE site_id = $1) + $4 ORDER BY revision`, siteID, before, keepRevisions, batch)
 }

@@ -15,6 +15,7 @@ import (
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // viewSite reads a site and what belongs to it, all at one moment.
@@ -34,7 +35,7 @@ func (s Service) viewSite(ctx context.Context, c access.Caller, id int64, read f
 // Apps returns a page of the placements on a site, in its order.
 func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Placement], err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
-		found, err = db.Page(ctx, q, p,
+		found, err = queries.Page(ctx, q, p,
 			func(context.Context, db.Querier) (int, error) { return site.AppsCount, nil },
 			func(ctx context.Context, q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, site, p) })
 		return err
@@ -60,7 +61,7 @@ func (s Service) PlacementsOf(ctx context.Context, c access.Caller, appID int64,
 		if err := visible(ctx, q, c, appID); err != nil {
 			return err
 		}
-		found, err = db.Page(ctx, q, p,
+		found, err = queries.Page(ctx, q, p,
 			func(ctx context.Context, q db.Querier) (int, error) {
 				return countPlacementsOfApp(ctx, q, c.Organization.ID, appID)
 			},

@@ -5,6 +5,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 const placementColumns = `p.site_id, s.name, s.token, p.organization_id, p.app_id,
@@ -62,7 +63,7 @@ func removePlacements(ctx context.Context, tx *db.Tx, s Site) error {
 // removeFromSites removes an app from some sites.
 func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) error {
 	args := idsOf(sites)
-	query := `DELETE FROM placements AS p WHERE` + ofBatch + ` AND p.app_id = ` + db.Arg(&args, appID)
+	query := `DELETE FROM placements AS p WHERE` + ofBatch + ` AND p.app_id = ` + queries.Arg(&args, appID)
 	return db.Exec(ctx, tx, query, args...)
 }
 
@@ -79,7 +80,7 @@ func listPlacements(ctx context.Context, q db.Querier, s Site, p page.Page) ([]P
 func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appID int64) ([]Placement, error) {
 	args, ofApp := idsOf(sites), ``
 	if appID != 0 {
-		ofApp = ` AND p.app_id = ` + db.Arg(&args, appID)
+		ofApp = ` AND p.app_id = ` + queries.Arg(&args, appID)
 	}
 	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
 		WHERE`+ofBatch+ofApp+` ORDER BY p.site_id, p.position, p.app_id`, args...)

@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 const columns = `sites.id, sites.organization_id, sites.name, sites.token, sites.enabled, sites.is_demo, sites.origins, sites.revision,
@@ -45,7 +46,7 @@ func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 	}
 	query := `
 		WITH v (organization_id, id, revision, apps) AS ` + rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT") + `
-		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + ` + db.Arg(&args, cache.VersionStep()) + `
+		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + ` + queries.Arg(&args, cache.VersionStep()) + `
 		FROM v WHERE sites.organization_id = v.organization_id AND sites.id = v.id`
 	return db.Exec(ctx, tx, query, args...)
 }
@@ -89,7 +90,7 @@ const batch = 30
 
 // inBatch is the condition that a column is one of the ids in idsOf.
 func inBatch(column string) string {
-	return " " + column + " IN (" + db.Arg(new([]any), make([]int64, batch)...) + ")"
+	return " " + column + " IN (" + queries.Arg(new([]any), make([]int64, batch)...) + ")"
 }
 
 // ofBatch is the condition that a row belongs to one of the sites in idsOf.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Counts are kept for these times, by minute and then by hour.
@@ -19,9 +20,9 @@ func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	return errors.Join(
 		s.makeHours(ctx, now.Add(-keepMinutes).Truncate(time.Hour)),
-		s.DB.DeleteOld(ctx, `site_counts`, `app_id, site_id, version, minute, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute`, now.Add(-keepHours).Unix()/60),
-		s.DB.DeleteOld(ctx, `site_errors`, `app_id, site_id, digest`, `last_at < $1 ORDER BY last_at`, now.Add(-keepHours)),
-		s.DB.DeleteOld(ctx, `site_previews`, `hash`, `expires_at < $1 ORDER BY expires_at`, now),
+		queries.DeleteOld(ctx, s.DB, `site_counts`, `app_id, site_id, version, minute, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute`, now.Add(-keepHours).Unix()/60),
+		queries.DeleteOld(ctx, s.DB, `site_errors`, `app_id, site_id, digest`, `last_at < $1 ORDER BY last_at`, now.Add(-keepHours)),
+		queries.DeleteOld(ctx, s.DB, `site_previews`, `hash`, `expires_at < $1 ORDER BY expires_at`, now),
 		s.tidyHistory(ctx, now.Add(-keepHistory)))
 }
 

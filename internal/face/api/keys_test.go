@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/face/api"
@@ -20,7 +21,7 @@ func TestKeysOnTwoServers(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		r := newRig(t, dbtest.Open(t, url))
 		second := dbtest.Open(t, url)
-		now := time.Now().UTC().Truncate(time.Microsecond)
+		now := clock.Now()
 		for _, d := range []*db.DB{r.db, second} {
 			d.Now = func() time.Time { return now }
 		}

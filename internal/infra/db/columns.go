@@ -3,21 +3,8 @@ package db
 import (
 	"database/sql/driver"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
-
-// Arg adds values to the arguments of a query that is built in parts, and returns their placeholders: $3, or $3, $4 for
-// two.
-func Arg[T any](args *[]any, values ...T) string {
-	placeholders := make([]string, len(values))
-	for i, v := range values {
-		*args = append(*args, v)
-		placeholders[i] = "$" + strconv.Itoa(len(*args))
-	}
-	return strings.Join(placeholders, ", ")
-}
 
 // Null stores *v as NULL if it is empty or zero, and scans it back: a text for JSON columns, an optional reference, or a
 // time.

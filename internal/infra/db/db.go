@@ -5,11 +5,11 @@ package db
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/inflight"
 	"foyer/internal/base/panics"
@@ -35,12 +35,9 @@ type session interface { //nolint:interfacebloat // one for each verb
 	lock(name string)
 }
 
-// ClocksDiffer is more than the clocks of two servers differ, unless one is wrong.
-const ClocksDiffer = time.Hour
-
 // DB is an open database whose schema is up to date.
 type DB struct {
-	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
+	Now func() time.Time // clock.Now, replaceable in tests
 
 	sqlite     *sqliteDB   // nil on PostgreSQL
 	postgres   *postgresDB // nil on SQLite
@@ -88,7 +85,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 }
 
 func connect(ctx context.Context, url string) (d *DB, err error) {
-	d = &DB{Now: now}
+	d = &DB{Now: clock.Now}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		d.sqlite, err = openSQLite(ctx, path)
 		return d, err
@@ -97,8 +94,6 @@ func connect(ctx context.Context, url string) (d *DB, err error) {
 	d.postgres = &postgresDB{pool}
 	return d, err
 }
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Close waits for the running transactions, on PostgreSQL for 5 seconds at most, and closes the database.
 func (d *DB) Close() error {
@@ -270,27 +265,6 @@ func Changed(ctx context.Context, t *Tx, query string, args ...any) (n int64, er
 		return err
 	})
 	return n, classify(err)
-}
-
-// deleteBatch limits how many rows DeleteOld deletes in one transaction.
-const deleteBatch = 500
-
-// DeleteOld deletes the rows of a table that a condition with an order selects, except rows that others have locked. It
-// uses short transactions, so that others get their turns in between. key names the columns that identify a row,
-// separated by commas.
-func (d *DB) DeleteOld(ctx context.Context, table, key, which string, args ...any) error {
-	query := `DELETE FROM ` + table + ` WHERE (` + key + `) IN (SELECT ` + key + ` FROM ` + table + ` WHERE ` + which +
-		` LIMIT ` + strconv.Itoa(deleteBatch) + ` FOR UPDATE SKIP LOCKED)`
-	for n := int64(1); n > 0; {
-		err := d.InTx(ctx, func(ctx context.Context, tx *Tx) (err error) {
-			n, err = Changed(ctx, tx, query, args...)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Insert runs an INSERT of one row into a table with an id, and returns the id, or ErrNoRow if it made none.

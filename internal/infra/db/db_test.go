@@ -17,6 +17,7 @@ import (
 	"foyer/internal/base/panics"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/queries"
 )
 
 // exec runs one statement in a transaction of its own.
@@ -111,31 +112,6 @@ func TestInTxRollsBack(t *testing.T) {
 			}
 		}
 		wantUsers(t, d, 0)
-	})
-}
-
-// Old rows are deleted in transactions of 500, and each commit stays whatever happens to the next.
-func TestDeleteOld(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, `CREATE TABLE old (item BIGINT PRIMARY KEY)`)
-		exec(t, d, `CREATE TABLE kept (item BIGINT REFERENCES old (item))`)
-		exec(t, d, `INSERT INTO old (item) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1202) SELECT i FROM n`)
-		exec(t, d, `INSERT INTO kept (item) VALUES (1100)`)
-		left := func() int {
-			n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM old`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		if err := d.DeleteOld(t.Context(), `old`, `item`, `item < $1 ORDER BY item`, 1202); !errors.Is(err, db.ErrReference) || left() != 202 {
-			t.Errorf("%d are left, %v", left(), err)
-		}
-		exec(t, d, `DELETE FROM kept`)
-		if err := d.DeleteOld(t.Context(), `old`, `item`, `item < $1 ORDER BY item`, 1202); err != nil || left() != 1 {
-			t.Errorf("%d are left, %v", left(), err)
-		}
 	})
 }
 
@@ -342,7 +318,7 @@ func TestInsideATransaction(t *testing.T) {
 			attempts(ctx)
 			return []int{1}, nil
 		}
-		if found, err := db.Page(t.Context(), d, page.First, count, list); err != nil || len(found.Items) != 1 {
+		if found, err := queries.Page(t.Context(), d, page.First, count, list); err != nil || len(found.Items) != 1 {
 			t.Error(found, err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/queries"
 )
 
 // wantUnavailable checks that err tells callers that nothing has changed, and says why in the log.
@@ -156,7 +157,7 @@ func TestTooLate(t *testing.T) {
 		list := func(ctx context.Context, q db.Querier) ([]int, error) {
 			return db.All(ctx, q, db.Value[int], `SELECT 1`)
 		}
-		_, paged := db.Page(late, d, page.First, count, list)
+		_, paged := queries.Page(late, d, page.First, count, list)
 		for _, err := range []error{one, inTx, paged} {
 			wantUnavailable(t, err, "deadline exceeded")
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-
-	"foyer/internal/base/page"
 )
 
 // View runs queries that all see the database at the same moment. fn must use q and its own context, as in InTx.
@@ -20,30 +18,6 @@ func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) e
 		return classify(d.sqlite.readers.view(ctx, traced))
 	}
 	return classify(d.postgres.view(ctx, traced))
-}
-
-// Page reads a page of a list and the length of the list, both at the same moment: a change in between could end paging
-// early, with a count that was never true. q is a DB, or a View's; count and list must use their arguments, as in View.
-func Page[T any](
-	ctx context.Context, q Querier, p page.Page, count func(context.Context, Querier) (int, error), list func(context.Context, Querier) ([]T, error),
-) (page.Found[T], error) {
-	var found page.Found[T]
-	read := func(ctx context.Context, q Querier) error {
-		n, err := count(ctx, q)
-		if err != nil || p.Beyond(n) {
-			found = page.Found[T]{Count: n}
-			return err
-		}
-		items, err := list(ctx, q)
-		found = page.Counted(items, p, n)
-		return err
-	}
-	if d, ok := q.(*DB); ok {
-		err := d.View(ctx, read)
-		return found, err
-	}
-	err := read(ctx, q)
-	return found, err
 }
 
 // snapshot is the database as a View sees it; it counts and traces the statements.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 func (j *Job) fields() []any {
@@ -24,7 +25,7 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 // due returns the condition for due jobs of some kinds, with its arguments.
 func due(now time.Time, kinds []string) (condition string, args []any) {
 	args = []any{now}
-	condition = ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + db.Arg(&args, kinds...) + `)`
+	condition = ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + queries.Arg(&args, kinds...) + `)`
 	return condition, args
 }
 
@@ -45,20 +46,20 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 // it was made.
 func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
 	args := []any{true}
-	query := `UPDATE jobs SET is_held = $1 WHERE kind IN (` + db.Arg(&args, kinds...) + `)`
+	query := `UPDATE jobs SET is_held = $1 WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
 	return db.Exec(ctx, tx, query, args...)
 }
 
 func countOf(ctx context.Context, q db.Querier, kinds []string) (int, error) {
 	var args []any
-	query := `SELECT COUNT(*) FROM jobs WHERE kind IN (` + db.Arg(&args, kinds...) + `)`
+	query := `SELECT COUNT(*) FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
 	return db.One(ctx, q, db.Value[int], query, args...)
 }
 
 // oldestOf returns when the oldest job of some kinds was made; ErrNoRow: there is none.
 func oldestOf(ctx context.Context, q db.Querier, kinds []string) (time.Time, error) {
 	var args []any
-	query := `SELECT created_at FROM jobs WHERE kind IN (` + db.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
+	query := `SELECT created_at FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
 	return db.One(ctx, q, db.Value[time.Time], query, args...)
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 )
 
 // Take counts n more uses of a quota if the limit allows them, and reports whether it did. A new period begins when the
@@ -24,7 +26,7 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 			since = CASE WHEN `+lasts+` THEN quotas.since ELSE excluded.since END,
 			used = CASE WHEN `+lasts+` THEN quotas.used ELSE 0 END + excluded.used
 		WHERE CASE WHEN `+lasts+` THEN quotas.used ELSE 0 END + excluded.used <= $7`,
-		kind, item, now, n, now.Add(-lasting), now.Add(db.ClocksDiffer), limit)
+		kind, item, now, n, now.Add(-lasting), now.Add(clock.Differ), limit)
 	return changed == 1, err
 }
 
@@ -62,5 +64,5 @@ func ForgetAddress(ctx context.Context, tx *db.Tx, email string) error {
 
 // Tidy removes quotas whose period began before a time, except those in use by a transaction.
 func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
-	return d.DeleteOld(ctx, `quotas`, `kind, item`, `since <= $1 ORDER BY since`, before)
+	return queries.DeleteOld(ctx, d, `quotas`, `kind, item`, `since <= $1 ORDER BY since`, before)
 }
