@@ -28,7 +28,7 @@ func TestSnippetOfACommand(t *testing.T) {
 		owner := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, o.ID, "ada@x.example", access.Owner))
 		c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
 		must[sites.Site](t)(d.Sites.Create(t.Context(), c, sites.Draft{Name: patch.Of("Shop")}))
-		made := must[string](t)(db.One(t.Context(), d.DB, db.Value[string], `SELECT data FROM activity WHERE organization_id = $1 AND scope = $2`, o.ID, activity.Site))
+		made := must[string](t)(db.One[string](t.Context(), d.DB, nil, `SELECT data FROM activity WHERE organization_id = $1 AND scope = $2`, o.ID, activity.Site))
 		if !strings.Contains(made, want) {
 			t.Errorf("%q: %s, want %s", base, made, want)
 		}

@@ -202,5 +202,5 @@ func (d *Domain) Resume(ctx context.Context) (webhooks, mails int64, err error) 
 
 // Migrations lists the migrations that the database has.
 func (d *Domain) Migrations(ctx context.Context) ([]string, error) {
-	return db.All(ctx, d.DB, db.Value[string], `SELECT name FROM migrations ORDER BY name`)
+	return db.All[string](ctx, d.DB, nil, `SELECT name FROM migrations ORDER BY name`)
 }

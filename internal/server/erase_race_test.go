@@ -183,7 +183,7 @@ func TestResendWhileErasing(t *testing.T) {
 		w, ctx := withInvite(t, url)
 		begin, resent := w.resend(ctx, t)
 		w.Organizations.UserErasers = append(w.Organizations.UserErasers, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
-			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`) // the pending statements have run when this returns
+			_, err := db.One[int](ctx, tx, nil, `SELECT 1`) // the pending statements have run when this returns
 			begin()
 			return err
 		})
@@ -236,7 +236,7 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	}
 	invited, erased := make(chan error, 1), make(chan error, 1)
 	err := w.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.All(ctx, tx, db.Value[int], `SELECT 1 FROM quotas FOR UPDATE`); err != nil {
+		if _, err := db.All[int](ctx, tx, nil, `SELECT 1 FROM quotas FOR UPDATE`); err != nil {
 			return err
 		}
 		done := func() int { return len(invited) + len(erased) }

@@ -52,7 +52,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			saved, erased := make(chan answer, 1), make(chan error, 1)
 			raw := dbtest.Open(t, url)
 			err = raw.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-				if _, err := db.All(ctx, tx, db.Value[int], `SELECT 1 FROM `+tc.waitsFor+" FOR UPDATE"); err != nil {
+				if _, err := db.All[int](ctx, tx, nil, `SELECT 1 FROM `+tc.waitsFor+" FOR UPDATE"); err != nil {
 					return err
 				}
 				done := func() int { return len(saved) + len(erased) }

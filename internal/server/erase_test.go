@@ -32,17 +32,17 @@ import (
 func texts(t *testing.T, d *db.DB) map[string][]string {
 	t.Helper()
 	names := `SELECT name FROM sqlite_schema WHERE type = 'table'`
-	if _, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM sqlite_schema`); err != nil {
+	if _, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM sqlite_schema`); err != nil {
 		names = `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`
 	}
 	all := map[string][]string{}
-	for _, table := range must[[]string](t)(db.All(t.Context(), d, db.Value[string], names)) {
+	for _, table := range must[[]string](t)(db.All[string](t.Context(), d, nil, names)) {
 		row := `CAST(whole.* AS TEXT)` // not the table's name, because activity has a column of this name
 		if strings.Contains(names, "sqlite") {
-			columns := must[[]string](t)(db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('`+table+`')`))
+			columns := must[[]string](t)(db.All[string](t.Context(), d, nil, `SELECT name FROM pragma_table_info('`+table+`')`))
 			row = `CAST(COALESCE("` + strings.Join(columns, `", '') || ' ' || COALESCE("`) + `", '') AS TEXT)`
 		}
-		all[table] = must[[]string](t)(db.All(t.Context(), d, db.Value[string], `SELECT `+row+` FROM `+table+` whole`))
+		all[table] = must[[]string](t)(db.All[string](t.Context(), d, nil, `SELECT `+row+` FROM `+table+` whole`))
 	}
 	return all
 }
@@ -64,9 +64,9 @@ func holding(t *testing.T, d *db.DB, text string) (tables []string) {
 func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...string) {
 	t.Helper()
 	in := `('` + strings.Join(columns, `', '`) + `')`
-	tables, err := db.All(t.Context(), d, db.Value[string], `SELECT DISTINCT m.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name IN `+in)
+	tables, err := db.All[string](t.Context(), d, nil, `SELECT DISTINCT m.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name IN `+in)
 	if err != nil {
-		tables = must[[]string](t)(db.All(t.Context(), d, db.Value[string], `SELECT DISTINCT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND column_name IN `+in))
+		tables = must[[]string](t)(db.All[string](t.Context(), d, nil, `SELECT DISTINCT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND column_name IN `+in))
 	}
 	filled := holding(t, d, text)
 	for _, table := range tables {
@@ -320,7 +320,7 @@ func TestEraseOrganization(t *testing.T) {
 		if len(found) != 0 {
 			t.Errorf("%q still have it", found)
 		}
-		if n := must[int](t)(db.One(t.Context(), raw, db.Value[int], `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id)); n != 0 {
+		if n := must[int](t)(db.One[int](t.Context(), raw, nil, `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id)); n != 0 {
 			t.Errorf("%d events are left", n)
 		}
 		awaitRefused(t, s, bound.APIKey)
@@ -388,7 +388,7 @@ func whileErasing(t *testing.T, s *running, url string, after []int, change func
 	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
 	changed, begun := make(chan error, len(after)), 0
 	begin := func(ctx context.Context, tx *db.Tx, _ string) error {
-		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // the pending statements have run when this returns
+		if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // the pending statements have run when this returns
 			return err
 		}
 		begun++

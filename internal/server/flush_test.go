@@ -20,7 +20,7 @@ func TestFlushEnds(t *testing.T) {
 				d := dbtest.Open(t, url)
 				answers := dbtest.Hang(t, d)
 				ask := func(ctx context.Context) error {
-					_, err := db.One(ctx, d, db.Value[int], `SELECT 1`)
+					_, err := db.One[int](ctx, d, nil, `SELECT 1`)
 					return err
 				}
 				begin := time.Now()

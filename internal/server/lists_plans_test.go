@@ -155,7 +155,7 @@ func planOf(t *testing.T, d *db.DB, query string) (plan string) {
 		if err := db.Exec(ctx, tx, "PREPARE asked AS "+query); err != nil {
 			return err
 		}
-		steps, err := db.All(ctx, tx, db.Value[string], execute)
+		steps, err := db.All[string](ctx, tx, nil, execute)
 		plan = strings.Join(steps, "\n")
 		return errors.Join(err, db.Exec(ctx, tx, "DEALLOCATE asked"))
 	})

@@ -86,7 +86,7 @@ func rescue(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if name, err := db.One(t.Context(), d, db.Value[string], `SELECT name FROM plugins`); err != nil || name != "x" {
+	if name, err := db.One[string](t.Context(), d, nil, `SELECT name FROM plugins`); err != nil || name != "x" {
 		t.Errorf("the copy has the app %q, %v", name, err)
 	}
 }

@@ -76,12 +76,12 @@ func TestSignInByProviderRefused(t *testing.T) {
 			v.want(test.status, `href="/console">Go to the sign-in page`, got)
 			v.want(401, "Sign in with", v.get("/console"))
 			for _, table := range []string{"sessions", "identities"} {
-				if n := must[int](t)(db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM `+table)); n != 0 {
+				if n := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM `+table)); n != 0 {
 					t.Errorf("%s: %d %s", name, n, table)
 				}
 			}
 		}
-		if n := must[int](t)(db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`)); n != 1 {
+		if n := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`)); n != 1 {
 			t.Errorf("%d users", n)
 		}
 		if strings.Contains(s.log.String(), "the secret of the client") {

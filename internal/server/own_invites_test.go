@@ -47,14 +47,14 @@ func TestGuestByProvider(t *testing.T) {
 		wantMade := func(users, others int) {
 			t.Helper()
 			for table, want := range map[string]int{"users": users, "sessions": others, "identities": others} {
-				if n := must[int](t)(db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM `+table)); n != want {
+				if n := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM `+table)); n != want {
 					t.Errorf("%d %s, want %d", n, table, want)
 				}
 			}
 		}
 		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
 		inviteFrom(t, cfg, s, "Umbrella", "eve@x.example")
-		before := must[int](t)(db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`))
+		before := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`))
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "Eve@x.example"}})
 		v := visit(t, s, "")
 		page := v.get("/console/session/oidc?then=/console/keys")

@@ -156,7 +156,7 @@ func (s Server) compareClocks(ctx context.Context, d *db.DB) {
 	if s.Config.SQLite() { // SQLite has no clock of its own
 		return
 	}
-	there, err := db.One(ctx, d, db.Value[time.Time], `SELECT clock_timestamp()`)
+	there, err := db.One[time.Time](ctx, d, nil, `SELECT clock_timestamp()`)
 	if ahead := there.Sub(d.Now()); err == nil && ahead.Abs() > maxClockAhead {
 		s.Log.WarnContext(ctx, "this machine's clock and the database's differ: mails may be sent twice", "database_ahead", ahead.Round(time.Second).String())
 	}

@@ -54,7 +54,7 @@ func TestTidyGoesOn(t *testing.T) {
 				t.Errorf("%v, want %q", err, failed)
 			}
 		}
-		if left, err := db.All(t.Context(), d.DB, db.Value[string], `SELECT hash FROM signin_states`); err != nil || len(left) > 0 {
+		if left, err := db.All[string](t.Context(), d.DB, nil, `SELECT hash FROM signin_states`); err != nil || len(left) > 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
 	})
@@ -161,7 +161,7 @@ func TestTidyInShortTransactions(t *testing.T) {
 			run(`INSERT INTO `+c.table+` (`+c.columns+`) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
 				SELECT `+c.values+` FROM (SELECT CAST(i AS TEXT) AS i, CAST($1 AS TIMESTAMPTZ) AS old FROM n) AS made`, d.DB.Now().Add(-90*24*time.Hour), old)
 			more := statements() - idle
-			left := must[int](t)(db.One(t.Context(), d.DB, db.Value[int], `SELECT COUNT(*) FROM `+c.table))
+			left := must[int](t)(db.One[int](t.Context(), d.DB, nil, `SELECT COUNT(*) FROM `+c.table))
 			if left > 0 || more < fewest {
 				t.Errorf("%s: %d left, %d statements more than when there is nothing to remove", c.table, left, more)
 			}

@@ -34,7 +34,7 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, text string) error {
 		return err
 	}
 	for _, k := range all { // each may be large, and there may be many
-		body, err := db.One(ctx, tx, db.Value[string], `SELECT body FROM idempotency`+ofClaim, k.row()...)
+		body, err := db.One[string](ctx, tx, nil, `SELECT body FROM idempotency`+ofClaim, k.row()...)
 		if err != nil {
 			return err
 		}

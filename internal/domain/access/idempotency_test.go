@@ -30,7 +30,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		k.renew = time.Millisecond
 		stop := claim.Renew(t.Context())
 		for renewed := false; !renewed && t.Context().Err() == nil; {
-			renewed, err = db.One(t.Context(), d, db.Value[bool], `SELECT lease_ends > $1 FROM idempotency`, at.Add(answerLease))
+			renewed, err = db.One[bool](t.Context(), d, nil, `SELECT lease_ends > $1 FROM idempotency`, at.Add(answerLease))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestTidyAnswers(t *testing.T) {
 		if err := k.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		left, err := db.All(t.Context(), d, db.Value[string], `SELECT name FROM idempotency`)
+		left, err := db.All[string](t.Context(), d, nil, `SELECT name FROM idempotency`)
 		if statements := d.Statements() - before; len(left) != 1 || statements < 5 || err != nil {
 			t.Errorf("%d left, after %d statements, %v", len(left), statements, err)
 		}
@@ -183,7 +183,7 @@ func TestEraseAnswersInTurkish(t *testing.T) {
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		return k.EraseUser(ctx, tx, activity.Person{UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"info@ix.example"}})
 	})
-	left, failed := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(body) FROM idempotency`)
+	left, failed := db.One[int](t.Context(), d, nil, `SELECT COUNT(body) FROM idempotency`)
 	if err != nil || failed != nil || left != 0 {
 		t.Errorf("%d are left, %v, %v", left, err, failed)
 	}

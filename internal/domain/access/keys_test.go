@@ -19,7 +19,7 @@ import (
 func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids []int64) {
 	t.Helper()
 	err := k.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-		userID, err = db.One(t.Context(), tx, db.Value[int64], `
+		userID, err = db.One[int64](t.Context(), tx, nil, `
 			INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
 			VALUES ('ada', 'ada', 'ada@x.example', '', '', FALSE, $1) RETURNING id`, k.DB.Now())
 		return err
@@ -90,7 +90,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 			if err := markKeyUsed(t.Context(), tx, lastuse.Used{ID: ids[0]}, at); err != nil {
 				return err
 			}
-			if _, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`); err != nil { // it is marked by then
+			if _, err := db.One[int](t.Context(), tx, nil, `SELECT 1`); err != nil { // it is marked by then
 				return err
 			}
 			go func() {
@@ -99,7 +99,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 			}()
 			for waiting := 0; strings.HasPrefix(url, "postgres:") && waiting == 0; {
 				var err error
-				if waiting, err = db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`); err != nil {
+				if waiting, err = db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`); err != nil {
 					return err
 				}
 			}
@@ -131,7 +131,7 @@ func TestUseIsNotedWhileRevoked(t *testing.T) {
 			if err := deleteKey(ctx, tx, ids[0]); err != nil {
 				return err
 			}
-			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // it is deleted by then
+			if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // it is deleted by then
 				return err
 			}
 			note()
@@ -176,13 +176,13 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 				at := d.Now().Add(time.Second)
 				revoked := make(chan error, 1)
 				err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					sessions, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM sessions ORDER BY id`)
+					sessions, err := db.All[int64](ctx, tx, nil, `SELECT id FROM sessions ORDER BY id`)
 					for i, id := range sessions {
 						err = errors.Join(err, markSessionUsed(ctx, tx, lastuse.Used{ID: id}, at))
 						if i != 1 {
 							continue
 						}
-						if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // two are marked by then
+						if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // two are marked by then
 							return err
 						}
 						go func() {

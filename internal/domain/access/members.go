@@ -111,7 +111,7 @@ func selectMemberKeys(which string) string {
 }
 
 func countMemberKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofMembers, c.Organization.ID, c.Level)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*)`+ofMembers, c.Organization.ID, c.Level)
 }
 
 func listMemberKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]MemberKey, error) {

@@ -45,7 +45,7 @@ func insertKey(ctx context.Context, tx *db.Tx, k Key, secret string) (Key, error
 }
 
 func keyNames(ctx context.Context, tx *db.Tx, userID int64) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], `SELECT name FROM keys WHERE user_id = $1`, userID)
+	return db.All[string](ctx, tx, nil, `SELECT name FROM keys WHERE user_id = $1`, userID)
 }
 
 func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
@@ -60,9 +60,9 @@ func deleteKey(ctx context.Context, tx *db.Tx, id int64) error {
 // since the key was read.
 func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 	if k.OrganizationID != "" {
-		return db.All(ctx, q, db.Value[string], `SELECT id FROM organizations WHERE id = $1`, k.OrganizationID)
+		return db.All[string](ctx, q, nil, `SELECT id FROM organizations WHERE id = $1`, k.OrganizationID)
 	}
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT organization_id FROM memberships WHERE user_id = $1 ORDER BY joined_at, organization_id`, k.UserID)
 }
 
@@ -78,7 +78,7 @@ func countChange(ctx context.Context, tx *db.Tx) error {
 }
 
 func storedVersion(ctx context.Context, q db.Querier) (int64, error) {
-	return db.One(ctx, q, db.Value[int64], `SELECT version FROM access_version WHERE id = 1`)
+	return db.One[int64](ctx, q, nil, `SELECT version FROM access_version WHERE id = 1`)
 }
 
 // grant is one organization that a key or session opens. A key or session that opens none has one grant without an
@@ -149,7 +149,7 @@ func findGrant(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (grant, 
 const own = ` WHERE user_id = $1 AND (CAST($2 AS TEXT) = '' OR organization_id = $2)`
 
 func countOwnKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM keys`+own, c.UserID, c.BoundTo)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM keys`+own, c.UserID, c.BoundTo)
 }
 
 func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Key, error) {
@@ -164,7 +164,7 @@ func lockKeys(ctx context.Context, tx *db.Tx, userID int64) error {
 
 // findCredential returns ErrNoRow if the key or session that a caller was admitted with has ended.
 func findCredential(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
-	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 WHERE `+standing, c.KeyID, now, c.SessionID)
+	_, err := db.One[int](ctx, tx, nil, `SELECT 1 WHERE `+standing, c.KeyID, now, c.SessionID)
 	return err
 }
 
@@ -179,7 +179,7 @@ func findKey(ctx context.Context, tx *db.Tx, id int64) (Key, error) {
 }
 
 func countKeys(ctx context.Context, tx *db.Tx, userID int64) (int, error) {
-	return db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM keys WHERE user_id = $1`, userID)
+	return db.One[int](ctx, tx, nil, `SELECT COUNT(*) FROM keys WHERE user_id = $1`, userID)
 }
 
 func deleteExpiredOf(ctx context.Context, tx *db.Tx, userID int64, now time.Time) error {
@@ -194,6 +194,6 @@ func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {
-	return db.One(ctx, q, db.Value[bool],
+	return db.One[bool](ctx, q, nil,
 		`SELECT EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $2)`, organizationID, userID)
 }

@@ -76,7 +76,7 @@ func liveAt(userID int64, now time.Time) []any {
 }
 
 func countSessions(ctx context.Context, q db.Querier, userID int64, now time.Time) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+live, liveAt(userID, now)...)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*)`+live, liveAt(userID, now)...)
 }
 
 func listSessions(ctx context.Context, q db.Querier, userID int64, now time.Time, p page.Page) ([]Session, error) {

@@ -116,7 +116,7 @@ func TestSessionOfAClockThatWasAhead(t *testing.T) {
 		if err := k.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM sessions`); err != nil || n != 0 {
+		if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM sessions`); err != nil || n != 0 {
 			t.Errorf("%d are left, %v", n, err)
 		}
 	})

@@ -60,7 +60,7 @@ func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
 
 func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 	db.Lock(tx, "activity chain")
-	ids, err := db.All(ctx, tx, db.Value[int64], `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, chainBatch)
+	ids, err := db.All[int64](ctx, tx, nil, `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, chainBatch)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func setHead(ctx context.Context, tx *db.Tx, h Head) error {
 }
 
 func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
+	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
 }
 
 // withIDs returns the entries with the given ids that have no number, in the order of the ids.

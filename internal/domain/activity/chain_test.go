@@ -174,7 +174,7 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 		var put []string
 		for table, altered := range columnsAltered {
 			if dbtest.IsSQLite(t, d) {
-				columns, err := db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('`+table+`') ORDER BY 1`)
+				columns, err := db.All[string](t.Context(), d, nil, `SELECT name FROM pragma_table_info('`+table+`') ORDER BY 1`)
 				if names := slices.Sorted(maps.Keys(altered)); err != nil || !slices.Equal(columns, names) {
 					t.Errorf("the columns of %s are %q, and those altered %q, %v", table, columns, names, err)
 				}
@@ -232,7 +232,7 @@ func TestNumbersOfALateCommit(t *testing.T) {
 		late <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			err := Record(ctx, tx, Entry{OrganizationID: ours, Scope: Plugin, Verb: Installed, Name: "late"}, d.Now())
 			if err == nil {
-				_, err = db.One(ctx, tx, db.Value[int], `SELECT 1`) // it has its id by then
+				_, err = db.One[int](ctx, tx, nil, `SELECT 1`) // it has its id by then
 			}
 			close(written)
 			<-goOn
@@ -371,7 +371,7 @@ func TestEraseInTurkish(t *testing.T) {
 			Record(ctx, tx, Entry{OrganizationID: ours, Scope: Webhook, Verb: Created, Data: `{"description":"INFO_2@IX.EXAMPLE"}`}, d.Now()),
 			Erase(ctx, tx, Person{UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"info_1@ix.example"}}))
 	})
-	left, failed := db.All(t.Context(), d, db.Value[string], `SELECT data FROM activity WHERE data IS NOT NULL`)
+	left, failed := db.All[string](t.Context(), d, nil, `SELECT data FROM activity WHERE data IS NOT NULL`)
 	if err != nil || failed != nil || len(left) != 1 || !strings.Contains(left[0], "INFO_2") {
 		t.Errorf("%q, %v, %v", left, err, failed)
 	}
@@ -427,7 +427,7 @@ func TestErase(t *testing.T) {
 				t.Errorf("%d: %+v, want the name %q", i, e, want)
 			}
 		}
-		if left, err := db.All(t.Context(), d, db.Value[string], `SELECT data FROM activity WHERE data IS NOT NULL`); err != nil || !slices.Equal(left, []string{entries[10].Data}) {
+		if left, err := db.All[string](t.Context(), d, nil, `SELECT data FROM activity WHERE data IS NOT NULL`); err != nil || !slices.Equal(left, []string{entries[10].Data}) {
 			t.Errorf("data left: %q, %v", left, err)
 		}
 		if changed := found.Items[7].Changes; changed != noChanges {
@@ -568,7 +568,7 @@ func TestTidyAfterMeddling(t *testing.T) {
 		if err := Tidy(t.Context(), d, d.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := db.All(t.Context(), d, db.Value[int64], `SELECT id FROM activity ORDER BY id`); err != nil || !slices.Equal(left, []int64{3, 6}) {
+		if left, err := db.All[int64](t.Context(), d, nil, `SELECT id FROM activity ORDER BY id`); err != nil || !slices.Equal(left, []int64{3, 6}) {
 			t.Errorf("left are %v, %v, not what has no number and what is theirs", left, err)
 		}
 	})

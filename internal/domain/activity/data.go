@@ -41,7 +41,7 @@ func insertTrace(ctx context.Context, tx *db.Tx, e Entry, parent string) error {
 
 // TraceOf returns the trace that a request's entries are part of, as a traceparent; "": none.
 func TraceOf(ctx context.Context, q db.Querier, organizationID, requestID string) (string, error) {
-	parent, err := db.One(ctx, q, db.Value[string], `SELECT parent FROM event_traces WHERE organization_id = $1 AND request_id = $2`, organizationID, requestID)
+	parent, err := db.One[string](ctx, q, nil, `SELECT parent FROM event_traces WHERE organization_id = $1 AND request_id = $2`, organizationID, requestID)
 	if errors.Is(err, db.ErrNoRow) {
 		return "", nil
 	}
@@ -110,7 +110,7 @@ func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
 // lastBefore returns the number of the last entry made before a time, among the next entries to lose their data; 0:
 // there is none.
 func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (int64, error) {
-	return db.One(ctx, tx, db.Value[int64], `
+	return db.One[int64](ctx, tx, nil, `
 		SELECT COALESCE(MAX(number), 0) FROM (
 			SELECT n.number, a.created_at FROM `+byNumber.entries()+` WHERE n.organization_id = $1
 			AND n.number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY n.number LIMIT $3) AS next

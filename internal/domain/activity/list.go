@@ -187,14 +187,14 @@ func (f Filter) onlyAfter() bool {
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	condition, args := f.where(f.index(), f.scopes())
 	if f.onlyScopes() {
-		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+condition+`), 0)
+		return db.One[int](ctx, q, nil, `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+condition+`), 0)
 			+ (SELECT COUNT(*) FROM activity_unnumbered a`+condition+`)`, args...)
 	}
 	entries := f.index().entries()
 	if f.onlyAfter() {
 		entries = `activity_numbers n`
 	}
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+entries+condition, args...)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM `+entries+condition, args...)
 }
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {

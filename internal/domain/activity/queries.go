@@ -35,7 +35,7 @@ func count(tx *db.Tx, organizationID string, s Scope, n int64) {
 
 // overdue returns the organizations whose oldest entry was made before a time.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT c.organization_id FROM activity_chains c
 		JOIN activity_numbers n ON n.organization_id = c.organization_id
 			AND n.number = (

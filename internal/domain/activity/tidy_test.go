@@ -118,7 +118,7 @@ func TestDropTraces(t *testing.T) {
 		if err := activity.DropData(t.Context(), d, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		left, err := db.All(t.Context(), d, db.Value[string], `SELECT request_id FROM event_traces`)
+		left, err := db.All[string](t.Context(), d, nil, `SELECT request_id FROM event_traces`)
 		if statements := d.Statements() - before; len(left) != 1 || statements < 5 || err != nil {
 			t.Errorf("%v left, after %d statements, %v", left, statements, err)
 		}
@@ -161,7 +161,7 @@ func tidyWhileErasing(t *testing.T, tidy func(context.Context, *db.DB, time.Time
 		return err
 	}
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM activity ORDER BY id LIMIT 1 FOR UPDATE`); err != nil {
+		if _, err := db.One[int64](ctx, tx, nil, `SELECT id FROM activity ORDER BY id LIMIT 1 FOR UPDATE`); err != nil {
 			return err
 		}
 		go func() { tidied <- tidy(t.Context(), d, d.Now()) }()

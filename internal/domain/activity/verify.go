@@ -24,7 +24,7 @@ type Verified struct {
 
 // Chains returns the organizations that have activity or may have had some.
 func Chains(ctx context.Context, d *db.DB) ([]string, error) {
-	return db.All(ctx, d, db.Value[string], `SELECT id FROM organizations UNION SELECT organization_id FROM activity_chains ORDER BY 1`)
+	return db.All[string](ctx, d, nil, `SELECT id FROM organizations UNION SELECT organization_id FROM activity_chains ORDER BY 1`)
 }
 
 // Verify follows an organization's chain up to the first entry that was changed, removed or put in. Only its kept head
@@ -98,7 +98,7 @@ func numbered(ctx context.Context, q db.Querier, organizationID string, after, t
 
 // stray reports the first entry that has no number and does not wait for one: somebody has put it in.
 func stray(ctx context.Context, d *db.DB, organizationID string) (string, error) {
-	id, err := db.One(ctx, d, db.Value[int64], `
+	id, err := db.One[int64](ctx, d, nil, `
 		SELECT id FROM activity WHERE organization_id = $1
 		AND NOT EXISTS (SELECT 1 FROM activity_numbers n WHERE n.activity_id = id AND n.organization_id = $1)
 		AND NOT EXISTS (SELECT 1 FROM activity_unnumbered w WHERE w.activity_id = id AND w.organization_id = $1) ORDER BY id LIMIT 1`, organizationID)

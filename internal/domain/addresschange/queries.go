@@ -32,7 +32,7 @@ func find(ctx context.Context, q db.Querier, id string, now time.Time) (Change, 
 
 // sharesOrganization reports whether an address belongs to somebody in an organization of a user.
 func sharesOrganization(ctx context.Context, tx *db.Tx, userID int64, email string) (bool, error) {
-	return db.One(ctx, tx, db.Value[bool], `
+	return db.One[bool](ctx, tx, nil, `
 		SELECT EXISTS (SELECT 1 FROM users u JOIN memberships theirs ON theirs.user_id = u.id
 			JOIN memberships own ON own.organization_id = theirs.organization_id
 			WHERE u.email = $2 AND u.id <> $1 AND own.user_id = $1)`, userID, email)

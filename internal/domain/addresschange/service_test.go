@@ -100,7 +100,7 @@ var inMail = regexp.MustCompile(`https://foyer\.example/address/([\w-]+)`)
 func (r *rig) deliver() map[string]string {
 	r.t.Helper()
 	sent := len(r.mails.Mails())
-	items := must[[]string](r.t)(db.All(r.t.Context(), r.DB, db.Value[string], `SELECT item FROM jobs WHERE kind = $1`, addresschange.MailJob))
+	items := must[[]string](r.t)(db.All[string](r.t.Context(), r.DB, nil, `SELECT item FROM jobs WHERE kind = $1`, addresschange.MailJob))
 	post := addresschange.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must[mail.Settings](r.t)(mail.Parse(r.mails.URL()))}, From: "foyer@foyer.example"}
 	for _, item := range items {
 		if err := post.Kind().Do(r.t.Context(), job.Job{Item: item}); err != nil {

@@ -24,7 +24,7 @@ func findRef(ctx context.Context, q db.Querier, publicToken, sha256 string) (ref
 }
 
 func findContent(ctx context.Context, q db.Querier, sum string) (string, error) {
-	return db.One(ctx, q, db.Value[string], `SELECT content FROM contents WHERE sha256 = $1`, sum)
+	return db.One[string](ctx, q, nil, `SELECT content FROM contents WHERE sha256 = $1`, sum)
 }
 
 func markUsed(ctx context.Context, tx *db.Tx, plugin lastuse.Used, at time.Time) error {

@@ -331,7 +331,7 @@ func TestRotate(t *testing.T) {
 		if len(to.seen()) != 2 {
 			r.Errorf("%q", to.seen())
 		}
-		stored, err := db.One(r.Context(), r.DB, db.Value[string], `SELECT secret FROM webhooks WHERE id = $1`, old.ID)
+		stored, err := db.One[string](r.Context(), r.DB, nil, `SELECT secret FROM webhooks WHERE id = $1`, old.ID)
 		if key := strings.TrimPrefix(rotated.Secret, "whsec_"); err != nil || strings.Contains(stored, key[:10]) {
 			r.Error("it is stored as it is", err)
 		}

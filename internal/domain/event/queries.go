@@ -52,7 +52,7 @@ func list(ctx context.Context, q db.Querier, organizationID string, p page.Page)
 }
 
 func count(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE organization_id = $1`, organizationID)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM webhooks WHERE organization_id = $1`, organizationID)
 }
 
 // Hold stops sending to all webhooks until Resume: those in a restored backup may have been removed since the backup
@@ -63,7 +63,7 @@ func Hold(ctx context.Context, tx *db.Tx) error {
 
 // Held counts the webhooks that are held.
 func Held(ctx context.Context, q db.Querier) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE is_held`)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM webhooks WHERE is_held`)
 }
 
 // Resume starts sending to the webhooks that are held: events from now on, and deliveries that were still due. It
@@ -152,5 +152,5 @@ func listDeliveries(ctx context.Context, q db.Querier, w Webhook, p page.Page) (
 }
 
 func countDeliveries(ctx context.Context, q db.Querier, w Webhook) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofWebhook, w.OrganizationID, w.ID)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*)`+ofWebhook, w.OrganizationID, w.ID)
 }

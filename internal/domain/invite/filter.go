@@ -60,7 +60,7 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	var found page.Found[Invite]
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		query, args := f.count(c.Organization.ID, now)
-		n, err := db.One(ctx, q, db.Value[int], query, args...)
+		n, err := db.One[int](ctx, q, nil, query, args...)
 		if err != nil || p.Beyond(n) {
 			found = page.Found[Invite]{Count: n}
 			return err

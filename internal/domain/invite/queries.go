@@ -43,7 +43,7 @@ func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 
 // findIssue returns the organization of an invite, accepted or not, whose issue is still the given one.
 func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
-	return db.One(ctx, tx, db.Value[string], `
+	return db.One[string](ctx, tx, nil, `
 		SELECT organization_id FROM invites WHERE id = $1 AND issue = $2
 		UNION ALL SELECT organization_id FROM accepted_invites WHERE id = $1 AND issue = $2`, id, issue)
 }
@@ -175,7 +175,7 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
 // overdue returns the organizations with invites that expired before a time. Such invites were also made before it,
 // unless a clock was set back; there is an index by the time they were made.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
 			SELECT 1 FROM invites i WHERE i.organization_id = c.organization_id AND i.created_at < $1 AND i.expires_at < $1)
 		ORDER BY c.organization_id`, before)
@@ -216,7 +216,7 @@ func addCount(tx *db.Tx, organizationID string, n int) {
 
 // levelOf returns the level of a member, or 0 if the user is not a member.
 func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
-	return db.One(ctx, q, db.Value[access.Level],
+	return db.One[access.Level](ctx, q, nil,
 		`SELECT COALESCE((SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2), 0)`, organizationID, userID)
 }
 
@@ -232,11 +232,11 @@ func findInviter(ctx context.Context, tx *db.Tx, id int64) (org.User, error) {
 }
 
 func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
+	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID, email string) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `
+	return db.One[bool](ctx, q, nil, `
 		SELECT EXISTS (
 			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = $1 AND u.email = $2)`, organizationID, email)
 }

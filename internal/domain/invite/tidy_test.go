@@ -66,7 +66,7 @@ func TestTidyQuotas(t *testing.T) {
 		if n := r.db.Statements() - before; n < batches {
 			r.Errorf("%d statements, so not in %d batches", n, batches)
 		}
-		left, err := db.All(r.Context(), r.db, db.Value[string], `SELECT item FROM quotas`)
+		left, err := db.All[string](r.Context(), r.db, nil, `SELECT item FROM quotas`)
 		if err != nil || !slices.Equal(left, []string{strconv.Itoa(old)}) {
 			r.Errorf("left: %v, %v", left, err)
 		}

@@ -65,7 +65,7 @@ func deleteOrganization(ctx context.Context, tx *db.Tx, id string) error {
 
 // Any reports whether there is an organization.
 func Any(ctx context.Context, q db.Querier) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM organizations)`)
+	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM organizations)`)
 }
 
 func listOrganizations(ctx context.Context, q db.Querier) ([]Organization, error) {
@@ -136,7 +136,7 @@ func updateEmail(ctx context.Context, tx *db.Tx, u User) error {
 // addressTaken reports whether another user has an address, or may take it back. Inside Keys.Change the result stays
 // true, since users are only made there.
 func addressTaken(ctx context.Context, q db.Querier, userID int64, email string, now time.Time) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `
+	return db.One[bool](ctx, q, nil, `
 		SELECT EXISTS (SELECT 1 FROM users WHERE email = $2 AND id <> $1)
 			OR EXISTS (SELECT 1 FROM address_changes WHERE old_email = $2 AND user_id <> $1 AND changed_at > $3)`,
 		userID, email, now.Add(-AddressHeld))
@@ -155,7 +155,7 @@ func markByHandedLink(ctx context.Context, tx *db.Tx, u User) error {
 
 // addressesChanged lists the addresses that a user has recently changed from or to.
 func addressesChanged(ctx context.Context, q db.Querier, userID int64) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT old_email FROM address_changes WHERE user_id = $1 AND changed_at IS NOT NULL
 		UNION SELECT new_email FROM address_changes WHERE user_id = $1 AND changed_at IS NOT NULL`, userID)
 }
@@ -183,7 +183,7 @@ const mine = ` FROM organizations o JOIN memberships m ON m.organization_id = o.
 	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR o.id = $2)`
 
 func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
 }
 
 func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) ([]Mine, error) {
@@ -264,7 +264,7 @@ func (f MemberFilter) query(organizationID string, p page.Page) (query string, a
 
 func countMembers(ctx context.Context, q db.Querier, organizationID string, f MemberFilter) (int, error) {
 	condition, args := f.where(organizationID)
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships m`+condition, args...)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM memberships m`+condition, args...)
 }
 
 func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {
@@ -283,6 +283,6 @@ func findMember(ctx context.Context, q db.Querier, organizationID, email string)
 }
 
 func countOwners(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, db.Value[int],
+	return db.One[int](ctx, q, nil,
 		`SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level = $2`, organizationID, access.Owner)
 }

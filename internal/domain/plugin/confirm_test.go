@@ -222,7 +222,7 @@ func TestRenamedMeanwhile(t *testing.T) {
 		d := named("y")
 		d.Source = []source.Edit{{Field: "source", Name: "a.md", Text: patch.Of("a")}}
 		p, made := r.update(p.ID, named("z")), r.create(d)
-		events, err := db.All(r.Context(), r.DB, db.Value[string], `SELECT data FROM activity WHERE scope = $1 AND data IS NOT NULL`, activity.Plugin)
+		events, err := db.All[string](r.Context(), r.DB, nil, `SELECT data FROM activity WHERE scope = $1 AND data IS NOT NULL`, activity.Plugin)
 		if err != nil || strings.Join(events, " ") != `"Renamed" "Renamed"` || p.OrganizationName != "Renamed" || made.OrganizationName != "Renamed" {
 			r.Errorf("events %s, answers of %s and %s, %v", events, p.OrganizationName, made.OrganizationName, err)
 		}

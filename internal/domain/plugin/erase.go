@@ -63,7 +63,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil { // no app is added meanwhile
 		return err
 	}
-	ids, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE organization_id = $1 ORDER BY id`, organizationID)
+	ids, err := db.All[int64](ctx, tx, nil, `SELECT id FROM plugins WHERE organization_id = $1 ORDER BY id`, organizationID)
 	if err != nil {
 		return err
 	}

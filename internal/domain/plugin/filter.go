@@ -135,7 +135,7 @@ func (f Filter) check(ctx context.Context, q db.Querier, organizationID string) 
 	if f.SiteID == 0 {
 		return nil
 	}
-	has, err := db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM sites WHERE organization_id = $1 AND id = $2)`, organizationID, f.SiteID)
+	has, err := db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM sites WHERE organization_id = $1 AND id = $2)`, organizationID, f.SiteID)
 	if err == nil && !has {
 		err = fault.Field(fault.Invalid, "site", "The organization has no site with the id %d.", f.SiteID)
 	}
@@ -192,7 +192,7 @@ func (f Filter) count(ctx context.Context, q db.Querier, organizationID string, 
 	if query == "" {
 		return sees.count(), nil
 	}
-	return db.One(ctx, q, db.Value[int], query, args...)
+	return db.One[int](ctx, q, nil, query, args...)
 }
 
 // countQuery returns the query for a count; "" if the filter selects all.

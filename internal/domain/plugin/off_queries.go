@@ -40,7 +40,7 @@ const disabledBy = `CASE WHEN disabled_at IS NULL THEN '' ELSE COALESCE((
 
 // updateDisabled stores whether a plugin is disabled, and returns its DisabledBy.
 func updateDisabled(ctx context.Context, tx *db.Tx, p Plugin, to Off) (string, error) {
-	return db.One(ctx, tx, db.Value[string], `
+	return db.One[string](ctx, tx, nil, `
 		UPDATE plugins SET disabled_at = $3, disabled_by = $4, disabled_reason = $5
 		WHERE organization_id = $1 AND id = $2
 		RETURNING `+disabledBy,
@@ -61,6 +61,6 @@ func updateWithdrawn(ctx context.Context, tx *db.Tx, pluginID int64, v Version, 
 
 // findWithdrawn returns the number of a withdrawn version with a bundle.
 func findWithdrawn(ctx context.Context, q db.Querier, pluginID int64, sum string) (int64, error) {
-	return db.One(ctx, q, db.Value[int64], `
+	return db.One[int64](ctx, q, nil, `
 		SELECT number FROM plugin_versions WHERE plugin_id = $1 AND bundle = $2 AND withdrawn_at IS NOT NULL ORDER BY number LIMIT 1`, pluginID, sum)
 }

@@ -97,7 +97,7 @@ func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
 
 func (r rig) count(query string) int {
 	r.Helper()
-	n, err := db.One(r.Context(), r.DB, db.Value[int], query)
+	n, err := db.One[int](r.Context(), r.DB, nil, query)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 			}
 			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
 			for blocked := dbtest.IsSQLite(r, r.DB); !blocked; { // on SQLite it waits for its transaction to begin
-				n, err := db.One(r.Context(), tx, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+				n, err := db.One[int](r.Context(), tx, nil, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
 				if err != nil {
 					return err
 				}

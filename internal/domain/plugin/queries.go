@@ -185,7 +185,7 @@ const exporting = `
 		+ (SELECT COUNT(*) FROM plugins WHERE is_global AND organization_id <> $1 AND exports)`
 
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, db.Value[int], exporting, organizationID)
+	return db.One[int](ctx, q, nil, exporting, organizationID)
 }
 
 // count keeps plugin_counts exact when a plugin is added, changed or removed. Few plugins are global, so the row that

@@ -50,7 +50,7 @@ func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error)
 // LockRunnable is FindRunnable for a plugin that must not change before the transaction ends. It reads the plugin after
 // it has the lock, because a statement that waits for a lock reads the other tables as they were when it began.
 func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
-	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE id = $1 FOR UPDATE`, id); err != nil {
+	if _, err := db.One[int64](ctx, tx, nil, `SELECT id FROM plugins WHERE id = $1 FOR UPDATE`, id); err != nil {
 		return Runnable{}, err
 	}
 	return FindRunnable(ctx, tx, id)

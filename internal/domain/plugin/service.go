@@ -213,7 +213,7 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page
 	since := s.DB.Now().Add(-unusedAfter)
 	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) {
-			return db.One(ctx, q, db.Value[int], countUnused, c.Organization.ID, since)
+			return db.One[int](ctx, q, nil, countUnused, c.Organization.ID, since)
 		},
 		func(ctx context.Context, q db.Querier) ([]Plugin, error) {
 			return listUnused(ctx, q, c.Organization.ID, since, p)

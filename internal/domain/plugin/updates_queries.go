@@ -10,7 +10,7 @@ import (
 
 // newURLs returns the urls of upstreams for apps that have no due time yet.
 func newURLs(ctx context.Context, q db.Querier, limit int) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT DISTINCT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND check_due_at IS NULL LIMIT $1`, limit)
 }
 
@@ -26,7 +26,7 @@ const isDue = `(check_due_at <= $1 OR check_due_at > $2)`
 
 // dueURLs returns the urls of upstreams that are due, oldest first.
 func dueURLs(ctx context.Context, tx *db.Tx, now, latest time.Time, limit int) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], `
+	return db.All[string](ctx, tx, nil, `
 		SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND `+isDue+`
 		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $3`, now, latest, limit)
 }

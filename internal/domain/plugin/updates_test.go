@@ -41,7 +41,7 @@ func (r rig) clock() (pass func(time.Duration)) {
 // told returns the data of the events of newer tags of an app.
 func (r rig) told(id int64) []string {
 	r.Helper()
-	tags, err := db.All(r.Context(), r.DB, db.Value[string], `
+	tags, err := db.All[string](r.Context(), r.DB, nil, `
 		SELECT data FROM activity WHERE scope = $1 AND activity = $2 AND item_id = $3 ORDER BY id`, activity.Plugin, activity.Outdated, strconv.FormatInt(id, 10))
 	if err != nil {
 		r.Fatal(err)
@@ -260,7 +260,7 @@ func TestUpdatesAreDueDuringAnErasure(t *testing.T) {
 		return err
 	}
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM plugin_sources WHERE plugin_id = $1 FOR UPDATE`, apps[0].ID); err != nil {
+		if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM plugin_sources WHERE plugin_id = $1 FOR UPDATE`, apps[0].ID); err != nil {
 			return err
 		}
 		go func() {

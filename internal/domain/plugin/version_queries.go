@@ -47,12 +47,12 @@ func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 }
 
 func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT url_key FROM plugin_sources WHERE organization_id = $1 AND url_key IS NOT NULL`, organizationID)
 }
 
 func hasURLKey(ctx context.Context, q db.Querier, organizationID, key string) (bool, error) {
-	return db.One(ctx, q, db.Value[bool],
+	return db.One[bool](ctx, q, nil,
 		`SELECT EXISTS (SELECT 1 FROM plugin_sources WHERE organization_id = $1 AND url_key = $2)`, organizationID, key)
 }
 
@@ -68,7 +68,7 @@ func (v *Version) fields() []any {
 }
 
 func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
-	return db.One(ctx, tx, db.Value[int64], `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
+	return db.One[int64](ctx, tx, nil, `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
 }
 
 func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
@@ -148,13 +148,13 @@ func (s seen) findForSites(ctx context.Context, q db.Querier, organizationID str
 }
 
 func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
 }
 
 // listSurplus returns the saved versions beyond the newest maxSaved, except the current one and those that sites run or
 // are pinned to.
 func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
-	return db.All(ctx, tx, db.Value[int64], `
+	return db.All[int64](ctx, tx, nil, `
 		SELECT id FROM (
 			SELECT id, number FROM plugin_versions v WHERE v.plugin_id = $1 AND v.commit_name = '' AND NOT EXISTS (
 				SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND (p.version = v.number OR p.kept = v.number))
@@ -208,14 +208,14 @@ func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]st
 
 // findManifest returns the text of a version's manifest.
 func findManifest(ctx context.Context, q db.Querier, versionID int64) (string, error) {
-	return db.One(ctx, q, db.Value[string], `
+	return db.One[string](ctx, q, nil, `
 		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, source.ManifestName)
 }
 
 // sums returns the set of the sums of a version's files.
 func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
-	all, err := db.All(ctx, q, db.Value[string], `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
+	all, err := db.All[string](ctx, q, nil, `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
 	set := make(map[string]bool, len(all))
 	for _, sum := range all {
 		set[sum] = true
@@ -226,7 +226,7 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 // lockContents waits until no other transaction adds or removes contents. A transaction that takes this lock takes it
 // before it locks apps, sites or their organization, in this order, so that there are no deadlocks.
 func lockContents(ctx context.Context, tx *db.Tx) error {
-	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM contents_lock WHERE id = 1 FOR UPDATE`)
+	_, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM contents_lock WHERE id = 1 FOR UPDATE`)
 	return err
 }
 
@@ -274,9 +274,9 @@ func contents(which string) string {
 }
 
 func listContentsOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], contents(`id = $1`), id)
+	return db.All[string](ctx, tx, nil, contents(`id = $1`), id)
 }
 
 func listContentsOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], contents(`plugin_id = $1`), id)
+	return db.All[string](ctx, tx, nil, contents(`plugin_id = $1`), id)
 }

@@ -25,7 +25,7 @@ func TestLinkBesideErasing(t *testing.T) {
 		})
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
-			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // the rows are deleted by then
+			if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // the rows are deleted by then
 				return err
 			}
 			link()

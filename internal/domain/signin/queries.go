@@ -67,7 +67,7 @@ func deleteLink(ctx context.Context, tx *db.Tx, hash string) error {
 }
 
 func findIdentity(ctx context.Context, q db.Querier, p oidc.Claims) (userID int64, err error) {
-	return db.One(ctx, q, db.Value[int64], `SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`, p.Issuer, p.Subject)
+	return db.One[int64](ctx, q, nil, `SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`, p.Issuer, p.Subject)
 }
 
 func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64, at time.Time) error {
@@ -76,7 +76,7 @@ func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64,
 
 // deleteIdentities returns the issuers of the identities that it deletes.
 func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64, since time.Time) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2 RETURNING issuer`, userID, since)
+	return db.All[string](ctx, tx, nil, `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2 RETURNING issuer`, userID, since)
 }
 
 // found is a user with an address.
@@ -96,5 +96,5 @@ func insertState(ctx context.Context, tx *db.Tx, hash string, expires time.Time)
 }
 
 func stateUsed(ctx context.Context, q db.Querier, hash string) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, hash)
+	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, hash)
 }

@@ -98,7 +98,7 @@ func (r *rig) user(session string) int64 {
 // count returns how many rows a table has.
 func (r *rig) count(table string) int {
 	r.t.Helper()
-	n, err := db.One(r.t.Context(), r.DB, db.Value[int], `SELECT COUNT(*) FROM `+table)
+	n, err := db.One[int](r.t.Context(), r.DB, nil, `SELECT COUNT(*) FROM `+table)
 	if err != nil {
 		r.t.Fatal(err)
 	}

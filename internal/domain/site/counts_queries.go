@@ -62,7 +62,7 @@ func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error 
 
 // listLately lists the versions in the manifests of a site since a time, in the format of revisions.
 func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `
+	return db.All[string](ctx, q, nil, `
 		SELECT DISTINCT r.versions FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
 		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
 }

@@ -25,7 +25,7 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	return queries.Page(ctx, s.DB, p,
 		func(ctx context.Context, q db.Querier) (int, error) {
 			query, args := f.counting(c.Organization.ID)
-			return db.One(ctx, q, db.Value[int], query, args...)
+			return db.One[int](ctx, q, nil, query, args...)
 		},
 		func(ctx context.Context, q db.Querier) ([]Site, error) {
 			query, args := f.query(c.Organization.ID, p)

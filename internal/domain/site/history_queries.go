@@ -68,12 +68,12 @@ func listRevisions(ctx context.Context, q db.Querier, siteID int64, p page.Page)
 }
 
 func countRevisions(ctx context.Context, q db.Querier, siteID int64) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_revisions WHERE site_id = $1`, siteID)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM site_revisions WHERE site_id = $1`, siteID)
 }
 
 // findSnapshots returns the placements that a site had when a revision began, by app.
 func findSnapshots(ctx context.Context, q db.Querier, organizationID string, siteID, revision int64) ([]snapshot, error) {
-	text, err := db.One(ctx, q, db.Value[string], `
+	text, err := db.One[string](ctx, q, nil, `
 		SELECT r.placements FROM site_revisions r JOIN sites s ON s.id = r.site_id
 		WHERE s.organization_id = $1 AND r.site_id = $2 AND r.revision = $3`, organizationID, siteID, revision)
 	if err != nil {
@@ -87,7 +87,7 @@ func findSnapshots(ctx context.Context, q db.Querier, organizationID string, sit
 
 // listOverdue lists the sites whose oldest revision is due for removal.
 func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `
+	return db.All[int64](ctx, q, nil, `
 		SELECT s.id FROM sites s JOIN site_revisions r ON r.site_id = s.id
 			AND r.revision = (SELECT MIN(revision) FROM site_revisions WHERE site_id = s.id)
 		WHERE r.created_at < $1 AND r.revision <= s.revision - $2 ORDER BY s.id`, before, keepRevisions)

@@ -100,12 +100,12 @@ func listPlacementsOfApp(ctx context.Context, q db.Querier, organizationID strin
 }
 
 func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM placements WHERE app_id = $2 AND organization_id = $1`, organizationID, appID)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM placements WHERE app_id = $2 AND organization_id = $1`, organizationID, appID)
 }
 
 // listOtherPaths lists the paths of each of the other apps on a site.
 func listOtherPaths(ctx context.Context, q db.Querier, s Site, appID int64) ([][]string, error) {
-	return db.All(ctx, q, db.Value[[]string],
+	return db.All[[]string](ctx, q, nil,
 		`SELECT paths FROM placements WHERE organization_id = $1 AND site_id = $2 AND app_id <> $3`, s.OrganizationID, s.ID, appID)
 }
 

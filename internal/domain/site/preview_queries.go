@@ -28,7 +28,7 @@ func findPreview(ctx context.Context, q db.Querier, siteToken, hash string, now 
 
 // countPreviews counts the previews of a site that have not expired.
 func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Time) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
 }
 
 // findSiteByID is for records that belong to a site, and so to its organization.

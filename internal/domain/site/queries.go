@@ -82,7 +82,7 @@ func lockedSite(ctx context.Context, tx *db.Tx, organizationID string, id int64)
 }
 
 func countSites(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM sites WHERE organization_id = $1`, organizationID)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM sites WHERE organization_id = $1`, organizationID)
 }
 
 // batch is how many sites are published at once; each has up to 256 KiB of values.
@@ -136,7 +136,7 @@ func lockSitesOfOrganization(ctx context.Context, tx *db.Tx, organizationID stri
 
 // lockSharedApps locks the global apps of an organization, so that nobody places one meanwhile.
 func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
-	_, err := db.All(ctx, tx, db.Value[int64],
+	_, err := db.All[int64](ctx, tx, nil,
 		`SELECT id FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id FOR UPDATE`, organizationID)
 	return err
 }

@@ -57,7 +57,7 @@ func TestCountedDuringADeletion(t *testing.T) {
 			if err := removeSite(ctx, tx, r.caller.Organization.ID, gone.ID); err != nil {
 				return err
 			}
-			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // it is deleted when this returns
+			if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // it is deleted when this returns
 				return err
 			}
 			start()

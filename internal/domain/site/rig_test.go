@@ -239,7 +239,7 @@ func blames(err error) string {
 
 func (r rig) text(query string) string {
 	r.Helper()
-	all, err := db.All(r.Context(), r.DB, db.Value[string], query)
+	all, err := db.All[string](r.Context(), r.DB, nil, query)
 	if err != nil {
 		r.Fatal(err)
 	}

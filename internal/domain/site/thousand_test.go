@@ -78,7 +78,7 @@ func followThousandSites(r rig) {
 	}
 	r.wants("one of them", one, `app@1{"text":"`+strings.Repeat("x", 1000)+`"}`)
 	err := r.DB.View(r.Context(), func(ctx context.Context, q db.Querier) error {
-		n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM sites, placements WHERE site_id = id AND running = 1 AND apps LIKE '%"version":1,%'`)
+		n, err := db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM sites, placements WHERE site_id = id AND running = 1 AND apps LIKE '%"version":1,%'`)
 		if err == nil && n != 1000 {
 			r.Errorf("%d sites run it", n)
 		}

@@ -71,7 +71,7 @@ func TestTooManyErrorsOnTwoServers(t *testing.T) {
 	newest.message = "new"
 	other := make(chan error, 1)
 	err = r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM site_errors WHERE message = '0' FOR UPDATE`)
+		_, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM site_errors WHERE message = '0' FOR UPDATE`)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 func (r *rig) rows() (n int) {
 	r.t.Helper()
 	for _, table := range []string{"activity", "jobs", "plugins", "sites", "placements", "invites", "memberships", "plugin_versions", "contents", "quotas"} {
-		found, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM `+table)
+		found, err := db.One[int](r.t.Context(), r.db, nil, `SELECT COUNT(*) FROM `+table)
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func TestSearchFindsWhatAKeyLeadsTo(t *testing.T) {
 func (c *climb) climbed() (where []string) {
 	c.t.Helper()
 	count := func(what, query string, args ...any) {
-		n, err := db.One(c.t.Context(), c.db, db.Value[int], query, args...)
+		n, err := db.One[int](c.t.Context(), c.db, nil, query, args...)
 		if err != nil {
 			c.t.Fatal(err)
 		}

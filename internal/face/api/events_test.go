@@ -135,7 +135,7 @@ func TestNoEventHasNoData(t *testing.T) {
 			}
 		}
 		after, _ := r.events(0)
-		with, err := db.All(r.t.Context(), r.db, db.Value[string], `SELECT activity FROM activity WHERE organization_id = $1 AND data_hash <> '' ORDER BY id`, r.org.ID)
+		with, err := db.All[string](r.t.Context(), r.db, nil, `SELECT activity FROM activity WHERE organization_id = $1 AND data_hash <> '' ORDER BY id`, r.org.ID)
 		if err != nil || len(after) != len(before) || len(with) != len(after) {
 			r.t.Errorf("%d events, %d before; with data: %q, %v", len(after), len(before), with, err)
 		}

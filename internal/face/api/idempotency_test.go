@@ -95,7 +95,7 @@ func TestIdempotency(t *testing.T) {
 // leases would have been given up.
 func (r *rig) wantKept(path string) {
 	r.t.Helper()
-	late, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE lease_ends <= $1`, r.db.Now())
+	late, err := db.One[int](r.t.Context(), r.db, nil, `SELECT COUNT(*) FROM idempotency WHERE lease_ends <= $1`, r.db.Now())
 	if err != nil || late != 0 {
 		r.t.Fatalf("%s: the answer is not kept in the transaction of the change, %v", path, err)
 	}
@@ -243,7 +243,7 @@ func TestIdempotencyOfTheErased(t *testing.T) {
 		if after := r.send(r.key, "GET", invites, "").body; after != before {
 			r.t.Errorf("invites before: %s, and after: %s", before, after)
 		}
-		n, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE body IS NOT NULL OR etag <> ''`)
+		n, err := db.One[int](r.t.Context(), r.db, nil, `SELECT COUNT(*) FROM idempotency WHERE body IS NOT NULL OR etag <> ''`)
 		if err != nil || n != 0 {
 			r.t.Errorf("%d answers are left, %v", n, err)
 		}
@@ -277,7 +277,7 @@ func TestIdempotencyOfLargeAnswers(t *testing.T) {
 				r.t.Errorf("%s: %d, then %d %.300s", c[1], first.status, again.status, again.body)
 			}
 		}
-		n, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE body IS NULL AND item <> ''`)
+		n, err := db.One[int](r.t.Context(), r.db, nil, `SELECT COUNT(*) FROM idempotency WHERE body IS NULL AND item <> ''`)
 		if err != nil || n != len(changes) {
 			r.t.Errorf("%d of %d are not kept, %v", n, len(changes), err)
 		}
@@ -342,7 +342,7 @@ func TestIdempotencyAfterACrash(t *testing.T) {
 		if err := r.keys.Tidy(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
-		if n, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency`); err != nil || n != 0 {
+		if n, err := db.One[int](r.t.Context(), r.db, nil, `SELECT COUNT(*) FROM idempotency`); err != nil || n != 0 {
 			r.t.Error(n, err)
 		}
 	})

@@ -56,7 +56,7 @@ func TestSettingsOfTheSession(t *testing.T) {
 	settings := func(want map[string]string) func(context.Context, *db.Tx) error {
 		return func(ctx context.Context, tx *db.Tx) error {
 			for name, want := range want {
-				got, err := db.One(t.Context(), tx, db.Value[string], `SELECT current_setting($1)`, name)
+				got, err := db.One[string](t.Context(), tx, nil, `SELECT current_setting($1)`, name)
 				if err != nil || got != want {
 					t.Errorf("%s: %q, %v", name, got, err)
 				}
@@ -173,7 +173,7 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 1 {
+	if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`); err != nil || n != 1 {
 		t.Errorf("%d users, %v", n, err)
 	}
 }

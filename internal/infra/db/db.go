@@ -186,17 +186,15 @@ func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan 
 	return t.db.counted(ctx, query, func() error { return t.session.query(ctx, query, args, row) })
 }
 
-// Value returns the columns of a query with one value in each row.
-func Value[T any](v *T) []any { return []any{v} }
-
-// One runs a query for one row and returns the row, or ErrNoRow; columns lists the fields that it fills.
+// One runs a query for one row and returns the row, or ErrNoRow. columns lists the fields that the row fills; nil means
+// that T is its only column.
 func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) (T, error) {
 	var v T
 	found := false
 	hold := inflight.From(ctx)
 	err := q.query(ctx, query, args, func(scan scanner) error {
 		found = true
-		return scanInto(scan, columns(&v), hold)
+		return scanInto(scan, columns, &v, hold)
 	})
 	if err == nil && !found {
 		return v, ErrNoRow
@@ -204,7 +202,7 @@ func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 	return v, classify(err)
 }
 
-// All runs a query and returns its rows; columns lists the fields that each row fills.
+// All runs a query and returns its rows; columns is that of One.
 func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) ([]T, error) {
 	all, _, err := Some(ctx, q, columns, func(T) int { return 0 }, 0, query, args...)
 	return all, err
@@ -219,7 +217,7 @@ func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh f
 			return errEnough
 		}
 		var v T
-		if err := scanInto(scan, columns(&v), hold); err != nil {
+		if err := scanInto(scan, columns, &v, hold); err != nil {
 			return err
 		}
 		some = append(some, v)
@@ -236,13 +234,19 @@ func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh f
 var errEnough = errors.New("enough rows")
 
 // scanInto scans a row and counts its texts for the request that asks for them.
-func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
-	if err := scan(columns...); err != nil || hold == nil {
+func scanInto[T any](scan scanner, columns func(*T) []any, v *T, hold *inflight.Request) error {
+	var fields []any
+	if columns == nil {
+		fields = []any{v}
+	} else {
+		fields = columns(v)
+	}
+	if err := scan(fields...); err != nil || hold == nil {
 		return err
 	}
 	size := 0
-	for _, column := range columns {
-		switch text := column.(type) {
+	for _, field := range fields {
+		switch text := field.(type) {
 		case *string:
 			size += len(*text)
 		case nullable[string]:

@@ -76,11 +76,11 @@ func TestListsAreJSON(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		exec(t, d, `CREATE TABLE lists (list JSON NOT NULL, text TEXT NOT NULL)`)
 		exec(t, d, `INSERT INTO lists (list, text) VALUES ('["a","b"]', 'a,b')`)
-		list, err := db.One(t.Context(), d, db.Value[[]string], `SELECT list FROM lists`)
+		list, err := db.One[[]string](t.Context(), d, nil, `SELECT list FROM lists`)
 		if err != nil || !slices.Equal(list, []string{"a", "b"}) {
 			t.Errorf("got %q, %v", list, err)
 		}
-		if list, err := db.One(t.Context(), d, db.Value[[]string], `SELECT text FROM lists`); err == nil {
+		if list, err := db.One[[]string](t.Context(), d, nil, `SELECT text FROM lists`); err == nil {
 			t.Errorf("a text is read as %q", list)
 		}
 	})
@@ -88,7 +88,7 @@ func TestListsAreJSON(t *testing.T) {
 
 func wantUsers(t *testing.T, d *db.DB, want int) {
 	t.Helper()
-	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != want {
+	if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`); err != nil || n != want {
 		t.Errorf("%d users, want %d; %v", n, want, err)
 	}
 }
@@ -125,7 +125,7 @@ func TestUniqueViolation(t *testing.T) {
 		if !errors.Is(err, db.ErrUnique) {
 			t.Errorf("got %v, want ErrUnique", err)
 		}
-		if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
+		if _, err := db.One[int](t.Context(), d, nil, `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
 			t.Errorf("got %v, want ErrNoRow", err)
 		}
 	})
@@ -209,7 +209,7 @@ func TestDiskFull(t *testing.T) {
 	const add = `INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, 0, $2, 0)
 		ON CONFLICT (organization_id, shard) DO UPDATE SET pending = invite_counts.pending + $2`
 	exec(t, d, `CREATE TABLE notes (name TEXT NOT NULL, item TEXT NOT NULL)`)
-	pages, err := db.One(t.Context(), d, db.Value[int], `PRAGMA page_count`)
+	pages, err := db.One[int](t.Context(), d, nil, `PRAGMA page_count`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,9 +241,9 @@ func TestDiskFull(t *testing.T) {
 	}
 	wg.Wait()
 	exec(t, d, `PRAGMA max_page_count = 1000000`)
-	users, err := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM users`)
-	counted, countErr := db.One(t.Context(), d, db.Value[int64], `SELECT pending FROM invite_counts`)
-	noted, noteErr := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM notes n JOIN users u ON u.email = n.name`)
+	users, err := db.One[int64](t.Context(), d, nil, `SELECT COUNT(*) FROM users`)
+	counted, countErr := db.One[int64](t.Context(), d, nil, `SELECT pending FROM invite_counts`)
+	noted, noteErr := db.One[int64](t.Context(), d, nil, `SELECT COUNT(*) FROM notes n JOIN users u ON u.email = n.name`)
 	if err := errors.Join(err, countErr, noteErr); err != nil || users != done.Load() || counted != users || noted != users {
 		t.Errorf("%d were told that they are on disk, %d are, %d are counted, %d noted; %v", done.Load(), users, counted, noted, err)
 	}
@@ -287,7 +287,7 @@ func TestInsideATransaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		attempts := func(ctx context.Context) {
-			_, queried := db.One(ctx, d, db.Value[int], `SELECT 1`)
+			_, queried := db.One[int](ctx, d, nil, `SELECT 1`)
 			for what, err := range map[string]error{
 				"InTx":  d.InTx(ctx, func(context.Context, *db.Tx) error { return nil }),
 				"View":  d.View(ctx, func(context.Context, db.Querier) error { return nil }),
@@ -330,7 +330,7 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n`
 		count := func(ctx context.Context, q db.Querier) error {
-			_, err := db.One(ctx, q, db.Value[int], endless)
+			_, err := db.One[int](ctx, q, nil, endless)
 			return err
 		}
 		for what, read := range map[string]func(context.Context) error{
@@ -350,7 +350,7 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 				cancel()
 			}
 		}
-		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil || n != 1 {
+		if n, err := db.One[int](t.Context(), d, nil, `SELECT 1`); err != nil || n != 1 {
 			t.Errorf("afterwards: %d, %v", n, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -362,7 +362,7 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 			_ = count(ctx, tx)
 			return nil
 		})
-		if n, again := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err == nil || again != nil || n != 0 {
+		if n, again := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`); err == nil || again != nil || n != 0 {
 			t.Errorf("a transaction went on after a read that was ended: %v, %d users, %v", err, n, again)
 		}
 	})
@@ -371,7 +371,7 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 func TestReadsAreReadOnly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
-	if _, err := db.One(t.Context(), d, db.Value[int], makeUser+` RETURNING id`, "a", false, d.Now()); err == nil {
+	if _, err := db.One[int](t.Context(), d, nil, makeUser+` RETURNING id`, "a", false, d.Now()); err == nil {
 		t.Error("a write outside a transaction went through")
 	}
 }
@@ -460,7 +460,7 @@ func TestCanceledContext(t *testing.T) {
 			if err := d.InTx(ctx, func(context.Context, *db.Tx) error { return nil }); !errors.Is(err, context.Canceled) {
 				t.Errorf("InTx: got %v, want context.Canceled", err)
 			}
-			if _, err := db.One(ctx, d, db.Value[int], `SELECT 1`); !errors.Is(err, context.Canceled) {
+			if _, err := db.One[int](ctx, d, nil, `SELECT 1`); !errors.Is(err, context.Canceled) {
 				t.Errorf("One: got %v, want context.Canceled", err)
 			}
 		}
@@ -483,7 +483,7 @@ func TestStatementThatFails(t *testing.T) {
 			if err := db.Exec(ctx, tx, makeUser, "a", false, d.Now()); err != nil {
 				t.Errorf("at once: %v", err)
 			}
-			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+			_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
 			return err
 		})
 		if !errors.Is(err, db.ErrUnique) {
@@ -496,7 +496,7 @@ func TestStatementThatFails(t *testing.T) {
 			_ = db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
 			return nil
 		})
-		n, counted := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = 'b'`)
+		n, counted := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users WHERE email = 'b'`)
 		if counted != nil || !errors.Is(err, db.ErrUnique) || n != 0 {
 			t.Errorf("ignored: %v, and %d users", err, n)
 		}
@@ -504,10 +504,10 @@ func TestStatementThatFails(t *testing.T) {
 			if err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
 				return err
 			}
-			_, _ = db.One(ctx, tx, db.Value[int], `SELECT abs(-9223372036854775807 - 1)`) // an overflow
+			_, _ = db.One[int](ctx, tx, nil, `SELECT abs(-9223372036854775807 - 1)`) // an overflow
 			return nil
 		})
-		n, counted = db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = 'b'`)
+		n, counted = db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users WHERE email = 'b'`)
 		if counted != nil || err == nil || n != 0 {
 			t.Errorf("a query ignored: %v, and %d users", err, n)
 		}

@@ -14,7 +14,7 @@ func undone(fn func(ctx context.Context, tx *Tx) error) func(ctx context.Context
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := One(ctx, tx, Value[int], `SELECT 1`); err != nil { // an error of a statement that was sent with this one
+		if _, err := One[int](ctx, tx, nil, `SELECT 1`); err != nil { // an error of a statement that was sent with this one
 			return err
 		}
 		return errDryRun

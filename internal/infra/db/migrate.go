@@ -31,7 +31,7 @@ func (d *DB) migrate(ctx context.Context) error {
 		create        = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
 		selectApplied = `SELECT name FROM migrations ORDER BY name`
 	)
-	done, unknown := All(ctx, d, Value[string], selectApplied)
+	done, unknown := All[string](ctx, d, nil, selectApplied)
 	if unknown != nil { // the database is empty, or nothing works
 		err := d.execInTx(ctx, create)
 		if err != nil {
@@ -40,7 +40,7 @@ func (d *DB) migrate(ctx context.Context) error {
 			err = d.execInTx(ctx, create)
 		}
 		if err == nil {
-			done, err = All(ctx, d, Value[string], selectApplied)
+			done, err = All[string](ctx, d, nil, selectApplied)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate: %w (%w)", unknown, withOwner(err))

@@ -34,11 +34,11 @@ func (d *DB) Ready(ctx context.Context) error {
 	}
 	ctx = purpose.With(inflight.Uncounted(ctx), "ready")
 	const first = `SELECT name FROM migrations ORDER BY name LIMIT 1`
-	if _, err := One(ctx, d, Value[string], first); err != nil {
+	if _, err := One[string](ctx, d, nil, first); err != nil {
 		return err
 	}
 	return d.inTx(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := One(ctx, tx, Value[string], first+" FOR UPDATE")
+		_, err := One[string](ctx, tx, nil, first+" FOR UPDATE")
 		return err
 	})
 }

@@ -51,7 +51,7 @@ func TestLostFile(t *testing.T) {
 			}
 			// This takes more readers than have been opened yet.
 			err := d.View(t.Context(), func(context.Context, db.Querier) error {
-				_, err := db.One(context.Background(), d, db.Value[int], `SELECT 1`)
+				_, err := db.One[int](context.Background(), d, nil, `SELECT 1`)
 				return err
 			})
 			wantUnavailable(t, err, "removed or replaced")

@@ -40,7 +40,7 @@ func TestCloseOfSilentServer(t *testing.T) {
 	hosts[0].Silent.Store(true)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err == nil {
+		if _, err := db.One[int](t.Context(), d, nil, `SELECT 1`); err == nil {
 			t.Error("there was an answer")
 		}
 	})
@@ -49,7 +49,7 @@ func TestCloseOfSilentServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err = d.View(ctx, func(ctx context.Context, q db.Querier) error {
-		_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+		_, err := db.One[int](ctx, q, nil, `SELECT 1`)
 		return err
 	})
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -66,7 +66,7 @@ func TestSilentAnswers(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	one := func(q db.Querier) error {
-		_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+		_, err := db.One[int](ctx, q, nil, `SELECT 1`)
 		return err
 	}
 	for name, ask := range map[string]func(*db.DB, func(db.Querier) error) error{
@@ -108,7 +108,7 @@ func TestReleasedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.SetPatience(time.Minute)
-	if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil {
+	if _, err := db.One[int](t.Context(), d, nil, `SELECT 1`); err != nil {
 		t.Error(err)
 	}
 }

@@ -68,17 +68,17 @@ func TestNoConnection(t *testing.T) {
 	err := held.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		refused := make(chan error, 2)
 		go func() {
-			_, err := db.One(t.Context(), held, db.Value[int], `SELECT 1`)
+			_, err := db.One[int](t.Context(), held, nil, `SELECT 1`)
 			refused <- err
 		}()
 		go func() {
 			refused <- held.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-				_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+				_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
 				return err
 			})
 		}()
 		for len(refused) < cap(refused) { // it has the only connection, and is not idle
-			if _, err := db.One(ctx, tx, db.Value[string], `SELECT pg_sleep(0.1)::TEXT`); err != nil {
+			if _, err := db.One[string](ctx, tx, nil, `SELECT pg_sleep(0.1)::TEXT`); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func TestLockedTable(t *testing.T) {
 		stuck, release := context.WithCancel(purpose.With(t.Context(), "plugins"))
 		defer release()
 		for range 50 {
-			waiting.Go(func() { _, _ = db.One(stuck, d, db.Value[int], `SELECT COUNT(*) FROM plugins`) })
+			waiting.Go(func() { _, _ = db.One[int](stuck, d, nil, `SELECT COUNT(*) FROM plugins`) })
 			waiting.Go(func() {
 				_ = d.InTx(stuck, func(ctx context.Context, tx *db.Tx) error {
 					return db.Exec(ctx, tx, `DELETE FROM plugins`)

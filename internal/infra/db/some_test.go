@@ -17,7 +17,7 @@ func TestSome(t *testing.T) {
 		}
 		three := func(int) int { return 3 }
 		for budget, want := range map[int]int{0: 1, 3: 2, 11: 4, 12: 5, 100: 5} {
-			some, more, err := db.Some(t.Context(), d, db.Value[int], three, budget, `SELECT id FROM users ORDER BY id`)
+			some, more, err := db.Some[int](t.Context(), d, nil, three, budget, `SELECT id FROM users ORDER BY id`)
 			if err != nil || len(some) != want || more != (want < 5) {
 				t.Errorf("budget %d: %v, more %t, %v; want %d rows", budget, some, more, err, want)
 			}
@@ -32,12 +32,12 @@ func TestSomeLeavesTheRest(t *testing.T) {
 	d := dbtest.Open(t, dbtest.Postgres(t))
 	const pages, rows = 30, 1000
 	for page := range pages {
-		some, more, err := db.Some(t.Context(), d, db.Value[string], func(s string) int { return len(s) }, 0, `
+		some, more, err := db.Some[string](t.Context(), d, nil, func(s string) int { return len(s) }, 0, `
 			SELECT repeat('x', 1000000) || nextval('users_id_seq') FROM generate_series(1, $1)`, rows)
 		if err != nil || len(some) != 1 || !more {
 			t.Fatalf("%d rows, more %t, %v", len(some), more, err)
 		}
-		made, err := db.One(t.Context(), d, db.Value[int], `SELECT last_value FROM users_id_seq`)
+		made, err := db.One[int](t.Context(), d, nil, `SELECT last_value FROM users_id_seq`)
 		if err != nil || made > (page+1)*rows/2 {
 			t.Fatalf("page %d: %d rows made in all, %v", page, made, err)
 		}
@@ -52,7 +52,7 @@ func TestSomeInATransaction(t *testing.T) {
 		const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n`
 		askTwice := func(_ context.Context, q db.Querier) error {
 			for range 2 {
-				_, more, err := db.Some(t.Context(), q, db.Value[int], func(int) int { return 1 }, 0, many)
+				_, more, err := db.Some[int](t.Context(), q, nil, func(int) int { return 1 }, 0, many)
 				if err != nil {
 					return err
 				}

@@ -23,7 +23,7 @@ func TestLogPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "foyer.db")
 	d := dbtest.Open(t, "sqlite:"+path)
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		got, err := db.One(t.Context(), tx, db.Value[int64], `PRAGMA wal_autocheckpoint`)
+		got, err := db.One[int64](t.Context(), tx, nil, `PRAGMA wal_autocheckpoint`)
 		if want := db.LogPages(db.FreeSpace(path)); got != want {
 			t.Errorf("%d pages, want %d", got, want)
 		}
@@ -43,7 +43,7 @@ func TestPurgeWhileSomebodyReads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "foyer.db")
 	d := dbtest.Open(t, "sqlite:"+path)
 	err := d.View(t.Context(), func(ctx context.Context, q db.Querier) error {
-		if _, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil {
+		if _, err := db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM users`); err != nil {
 			return err
 		}
 		exec(t, d, makeUser, "secretperson", false, d.Now())

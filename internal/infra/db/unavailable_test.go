@@ -25,9 +25,9 @@ func wantUnavailable(t *testing.T, err error, why string) {
 
 // ask runs a query outside and inside a transaction.
 func ask(ctx context.Context, d *db.DB) (one, inTx error) {
-	_, one = db.One(ctx, d, db.Value[int], `SELECT 1`)
+	_, one = db.One[int](ctx, d, nil, `SELECT 1`)
 	inTx = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+		_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
 		return err
 	})
 	return one, inTx
@@ -42,11 +42,11 @@ func TestAway(t *testing.T) {
 		t.Fatal(one, inTx)
 	}
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil {
+		if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil {
 			t.Error(err)
 		}
 		hosts[0].Cut()
-		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+		_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
 		return err
 	})
 	wantUnavailable(t, err, "")
@@ -62,7 +62,7 @@ func TestSilentCommit(t *testing.T) {
 	d := dbtest.Open(t, u)
 	d.SetPatience(2 * time.Second)
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+		_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
 		hosts[0].Silent.Store(true)
 		return err
 	})
@@ -153,9 +153,9 @@ func TestTooLate(t *testing.T) {
 		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		one, inTx := ask(late, d)
-		count := func(ctx context.Context, q db.Querier) (int, error) { return db.One(ctx, q, db.Value[int], `SELECT 1`) }
+		count := func(ctx context.Context, q db.Querier) (int, error) { return db.One[int](ctx, q, nil, `SELECT 1`) }
 		list := func(ctx context.Context, q db.Querier) ([]int, error) {
-			return db.All(ctx, q, db.Value[int], `SELECT 1`)
+			return db.All[int](ctx, q, nil, `SELECT 1`)
 		}
 		_, paged := queries.Page(late, d, page.First, count, list)
 		for _, err := range []error{one, inTx, paged} {

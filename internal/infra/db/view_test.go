@@ -18,7 +18,7 @@ func TestView(t *testing.T) {
 		for want := range 30 {
 			err := d.View(t.Context(), func(ctx context.Context, q db.Querier) error {
 				for look := range 2 {
-					if n, err := db.One(t.Context(), q, db.Value[int], countUsers); err != nil || n != want {
+					if n, err := db.One[int](t.Context(), q, nil, countUsers); err != nil || n != want {
 						t.Errorf("look %d: %d users, want %d, %v", look, n, want, err)
 					}
 					if look == 0 {
@@ -40,11 +40,11 @@ func TestViewOfSomebodyGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := d.View(ctx, func(ctx context.Context, q db.Querier) error {
-			if _, err := db.One(ctx, q, db.Value[int], `SELECT 1`); err != nil {
+			if _, err := db.One[int](ctx, q, nil, `SELECT 1`); err != nil {
 				t.Error(err)
 			}
 			cancel()
-			_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+			_, err := db.One[int](ctx, q, nil, `SELECT 1`)
 			return err
 		})
 		if !errors.Is(err, context.Canceled) {

@@ -19,7 +19,7 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 		locked := func(within func()) {
 			if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				db.Lock(tx, "x")
-				_, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`)
+				_, err := db.One[int](t.Context(), tx, nil, `SELECT 1`)
 				within()
 				return err
 			}); err != nil {
@@ -45,7 +45,7 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.One(ctx, d, db.Value[int], `SELECT 1`); err != nil {
+		if _, err := db.One[int](ctx, d, nil, `SELECT 1`); err != nil {
 			t.Error(err)
 		}
 		canceled, cancelNow := context.WithCancel(ctx)

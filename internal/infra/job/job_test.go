@@ -223,7 +223,7 @@ func TestLongTryKeepsItsJob(t *testing.T) {
 			for range 3 {
 				c.move(lease - time.Second)
 				for until := c.now().Add(lease); ; {
-					at, err := db.One(ctx, d, db.Value[time.Time], `SELECT run_at FROM jobs`)
+					at, err := db.One[time.Time](ctx, d, nil, `SELECT run_at FROM jobs`)
 					if err != nil {
 						return err
 					}
@@ -441,7 +441,7 @@ func TestEndOnALostConnection(t *testing.T) {
 				return nil
 			}
 			lost = true
-			_, err := db.One(ctx, tx, db.Value[bool], `SELECT pg_terminate_backend(pg_backend_pid())`)
+			_, err := db.One[bool](ctx, tx, nil, `SELECT pg_terminate_backend(pg_backend_pid())`)
 			return err
 		},
 	}}).do(t.Context(), j)

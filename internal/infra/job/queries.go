@@ -19,7 +19,7 @@ func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) err
 }
 
 func count(ctx context.Context, q db.Querier) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs`)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM jobs`)
 }
 
 // due returns the condition for due jobs of some kinds, with its arguments.
@@ -32,7 +32,7 @@ func due(now time.Time, kinds []string) (condition string, args []any) {
 // anyDue checks without locks before nextDue locks, since there is usually nothing to do.
 func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
 	condition, args := due(now, kinds)
-	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM jobs`+condition+`)`, args...)
+	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM jobs`+condition+`)`, args...)
 }
 
 func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job, error) {
@@ -53,19 +53,19 @@ func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
 func countOf(ctx context.Context, q db.Querier, kinds []string) (int, error) {
 	var args []any
 	query := `SELECT COUNT(*) FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
-	return db.One(ctx, q, db.Value[int], query, args...)
+	return db.One[int](ctx, q, nil, query, args...)
 }
 
 // oldestOf returns when the oldest job of some kinds was made; ErrNoRow: there is none.
 func oldestOf(ctx context.Context, q db.Querier, kinds []string) (time.Time, error) {
 	var args []any
 	query := `SELECT created_at FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
-	return db.One(ctx, q, db.Value[time.Time], query, args...)
+	return db.One[time.Time](ctx, q, nil, query, args...)
 }
 
 // Held counts the jobs that are held.
 func Held(ctx context.Context, q db.Querier) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs WHERE is_held`)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM jobs WHERE is_held`)
 }
 
 // Resume releases the held jobs, and returns how many there are.

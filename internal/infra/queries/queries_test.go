@@ -31,7 +31,7 @@ func TestDeleteOld(t *testing.T) {
 		exec(t, d, `INSERT INTO old (item) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1202) SELECT i FROM n`)
 		exec(t, d, `INSERT INTO kept (item) VALUES (1100)`)
 		left := func() int {
-			n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM old`)
+			n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM old`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,11 +57,11 @@ func TestPage(t *testing.T) {
 		add("b")
 		read := func(p page.Page) page.Found[string] {
 			found, err := queries.Page(t.Context(), d, p, func(ctx context.Context, q db.Querier) (int, error) {
-				n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM items`)
+				n, err := db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM items`)
 				add("new " + strconv.Itoa(n))
 				return n, err
 			}, func(ctx context.Context, q db.Querier) ([]string, error) {
-				return db.All(ctx, q, db.Value[string], `SELECT name FROM items ORDER BY id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
+				return db.All[string](ctx, q, nil, `SELECT name FROM items ORDER BY id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
 			})
 			if err != nil {
 				t.Error(err)

@@ -38,7 +38,7 @@ func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now 
 	if ok, err := Take(ctx, tx, kind, item, n, limit, now, lasting); ok || err != nil {
 		return err
 	}
-	since, err := db.One(ctx, tx, db.Value[time.Time], `SELECT since FROM quotas WHERE kind = $1 AND item = $2`, kind, item)
+	since, err := db.One[time.Time](ctx, tx, nil, `SELECT since FROM quotas WHERE kind = $1 AND item = $2`, kind, item)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}

@@ -37,11 +37,11 @@ func addOrganization(t *testing.T, d *db.DB, id string) {
 // organizations returns how many organizations there are, and how many were counted.
 func organizations(t *testing.T, d *db.DB) (rows, counted int) {
 	t.Helper()
-	rows, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM organizations`)
+	rows, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM organizations`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counted, err = db.One(t.Context(), d, db.Value[int], `SELECT own FROM plugin_counts WHERE organization_id = ''`); err != nil {
+	if counted, err = db.One[int](t.Context(), d, nil, `SELECT own FROM plugin_counts WHERE organization_id = ''`); err != nil {
 		t.Fatal(err)
 	}
 	return rows, counted

@@ -10,18 +10,18 @@ import (
 // IsSQLite reports whether the engine of a database is SQLite.
 func IsSQLite(tb testing.TB, d *db.DB) bool {
 	tb.Helper()
-	_, err := db.One(tb.Context(), d, db.Value[string], `SELECT sqlite_version()`)
+	_, err := db.One[string](tb.Context(), d, nil, `SELECT sqlite_version()`)
 	return err == nil
 }
 
 // Waiting returns how many transactions wait for a lock, on SQLite for their turn.
 func Waiting(ctx context.Context, d *db.DB) (int, error) {
-	n, err := db.One(ctx, d, db.Value[int], `
+	n, err := db.One[int](ctx, d, nil, `
 		SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 	if err == nil {
 		return n, nil
 	}
-	if _, postgres := db.One(ctx, d, db.Value[string], `SELECT sqlite_version()`); postgres != nil {
+	if _, postgres := db.One[string](ctx, d, nil, `SELECT sqlite_version()`); postgres != nil {
 		return 0, err
 	}
 	n, _ = d.Waits()
@@ -45,7 +45,7 @@ func Analyze(tb testing.TB, d *db.DB) {
 // Explain returns the steps of the engine's plan for a query.
 func Explain(tb testing.TB, d *db.DB, query string, args ...any) []string {
 	tb.Helper()
-	explain, detail := `EXPLAIN `, db.Value[string]
+	explain, detail := `EXPLAIN `, func(s *string) []any { return []any{s} }
 	if IsSQLite(tb, d) {
 		var id, parent, unused int
 		explain, detail = `EXPLAIN QUERY PLAN `, func(s *string) []any { return []any{&id, &parent, &unused, s} }
