@@ -78,13 +78,13 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 			return int(oldest.Seconds())
 		}),
 		gauge("foyer_db_waiting", "Queries and transactions that wait for their turn: on SQLite for the connection that writes, on PostgreSQL for any.", func() int {
-			n, _ := d.Waits()
+			_, n, _ := d.Stats()
 			return n
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "foyer_db_wait_seconds_total", Help: "How long those that had their turn have waited for it.",
 		}, func() float64 {
-			_, waited := d.Waits()
+			_, _, waited := d.Stats()
 			return waited.Seconds()
 		}),
 		gauge("foyer_children_running", "Child processes that compile or unpack.", children.Running),

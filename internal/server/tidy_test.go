@@ -151,11 +151,11 @@ func TestTidyInShortTransactions(t *testing.T) {
 			{"sessions", "hash, user_id, method, address, user_agent, created_at, last_used_at", "i, 1, '', '', '', old, old", d.Keys.Tidy},
 		} {
 			statements := func() int64 {
-				before := d.DB.Statements()
+				before := dbtest.Statements(d.DB)
 				if err := c.tidy(t.Context()); err != nil {
 					t.Fatal(c.table, err)
 				}
-				return d.DB.Statements() - before
+				return dbtest.Statements(d.DB) - before
 			}
 			idle := statements()
 			run(`INSERT INTO `+c.table+` (`+c.columns+`) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)

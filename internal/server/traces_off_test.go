@@ -34,7 +34,7 @@ func TestTracesOff(t *testing.T) {
 		}
 		h := s.handler(t.Context(), domain, url, newMetrics(t.Context(), "", d, domain.Jobs, domain.Plugins.Children))
 		for method, want := range map[string]int{http.MethodGet: http.StatusOK, http.MethodPost: http.StatusCreated} {
-			looks, before := 0, d.Statements()
+			looks, before := 0, dbtest.Statements(d)
 			r := httptest.NewRequestWithContext(untraced{t.Context(), &looks}, method, "/api/organizations/@current/pipeline_frontend_apps", strings.NewReader(`{"name":"App"}`))
 			r.Header.Set("Authorization", "Bearer "+cfg.Bootstrap.Key)
 			r.Header.Set("Content-Type", "application/json")
@@ -43,7 +43,7 @@ func TestTracesOff(t *testing.T) {
 				t.Errorf("%s: %d %s", method, w.Code, w.Body)
 			}
 			const entries = 1
-			if most := int(d.Statements()-before) + entries; looks > most {
+			if most := int(dbtest.Statements(d)-before) + entries; looks > most {
 				t.Errorf("%s: a span is looked for %d times, want %d at most", method, looks, most)
 			}
 		}

@@ -54,14 +54,14 @@ func TestIdentifyAfterALongAnswer(t *testing.T) {
 		k := NewKeys(d)
 		now := d.Now()
 		for _, at := range []time.Time{now, now.Add(time.Hour), now, now.Add(-time.Hour)} {
-			before := d.Statements()
+			before := dbtest.Statements(d)
 			if err := k.verify(t.Context(), at); err != nil {
 				t.Fatal(err)
 			}
-			if d.Statements() == before {
+			if dbtest.Statements(d) == before {
 				t.Errorf("at %v: nobody has asked", at.Sub(now))
 			}
-			if err := k.verify(t.Context(), at.Add(recheckAfter/2)); err != nil || d.Statements() != before+1 {
+			if err := k.verify(t.Context(), at.Add(recheckAfter/2)); err != nil || dbtest.Statements(d) != before+1 {
 				t.Errorf("at %v: asked again, %v", at.Sub(now), err)
 			}
 		}
@@ -79,9 +79,9 @@ func TestMemoryIsAskedAfterTwoSeconds(t *testing.T) {
 		for statements, later := range []time.Duration{1900 * time.Millisecond, 2 * time.Second} {
 			k.cache.checkedAt.Store(now.UnixMicro())
 			k.cache.asking.Store(true)
-			before := d.Statements()
-			if err := k.verify(t.Context(), now.Add(later)); err != nil || d.Statements()-before != int64(statements) {
-				t.Errorf("after %s: %d statements, %v, want %d", later, d.Statements()-before, err, statements)
+			before := dbtest.Statements(d)
+			if err := k.verify(t.Context(), now.Add(later)); err != nil || dbtest.Statements(d)-before != int64(statements) {
+				t.Errorf("after %s: %d statements, %v, want %d", later, dbtest.Statements(d)-before, err, statements)
 			}
 		}
 	})

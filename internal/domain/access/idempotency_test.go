@@ -130,12 +130,12 @@ func TestTidyAnswers(t *testing.T) {
 		if _, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "young", "", nil); err != nil {
 			t.Fatal(err)
 		}
-		before := d.Statements()
+		before := dbtest.Statements(d)
 		if err := k.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		left, err := db.All[string](t.Context(), d, nil, `SELECT name FROM idempotency`)
-		if statements := d.Statements() - before; len(left) != 1 || statements < 5 || err != nil {
+		if statements := dbtest.Statements(d) - before; len(left) != 1 || statements < 5 || err != nil {
 			t.Errorf("%d left, after %d statements, %v", len(left), statements, err)
 		}
 	})

@@ -88,11 +88,11 @@ func TestTidyLeavesWhatIsNotDue(t *testing.T) {
 		if _, err := activity.NumberAll(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		before := d.Statements()
+		before := dbtest.Statements(d)
 		if err := activity.Tidy(t.Context(), d, now); err != nil {
 			t.Fatal(err)
 		}
-		if n := d.Statements() - before; n != 1 {
+		if n := dbtest.Statements(d) - before; n != 1 {
 			t.Errorf("%d statements, not one", n)
 		}
 	})
@@ -114,12 +114,12 @@ func TestDropTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := d.Statements()
+		before := dbtest.Statements(d)
 		if err := activity.DropData(t.Context(), d, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		left, err := db.All[string](t.Context(), d, nil, `SELECT request_id FROM event_traces`)
-		if statements := d.Statements() - before; len(left) != 1 || statements < 5 || err != nil {
+		if statements := dbtest.Statements(d) - before; len(left) != 1 || statements < 5 || err != nil {
 			t.Errorf("%v left, after %d statements, %v", left, statements, err)
 		}
 	})

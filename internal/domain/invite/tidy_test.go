@@ -11,6 +11,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 func TestTidy(t *testing.T) {
@@ -59,11 +60,11 @@ func TestTidyQuotas(t *testing.T) {
 		}); err != nil {
 			r.Fatal(err)
 		}
-		before := r.db.Statements()
+		before := dbtest.Statements(r.db)
 		if err := r.invites.Tidy(r.Context()); err != nil {
 			r.Fatal(err)
 		}
-		if n := r.db.Statements() - before; n < batches {
+		if n := dbtest.Statements(r.db) - before; n < batches {
 			r.Errorf("%d statements, so not in %d batches", n, batches)
 		}
 		left, err := db.All[string](r.Context(), r.db, nil, `SELECT item FROM quotas`)

@@ -57,7 +57,7 @@ func TestRightLostInASharedCommit(t *testing.T) {
 	line := sync.OnceFunc(func() {
 		for i, turn := range turns {
 			waiting.Go(func() { got[i] = turn() })
-			for n := 0; n <= i; n, _ = d.Waits() {
+			for n := 0; n <= i; _, n, _ = d.Stats() {
 				runtime.Gosched()
 			}
 		}

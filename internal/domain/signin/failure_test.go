@@ -14,6 +14,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // sessions returns the entries about sessions, the oldest first, each with the values of its changes.
@@ -219,13 +220,13 @@ func TestFailuresWhenTheClockStepsBack(t *testing.T) {
 // A malformed key is refused without a look-up.
 func TestMalformedKeyIsNotLookedUp(t *testing.T) {
 	each(t, func(r *rig) {
-		before := r.DB.Statements()
+		before := dbtest.Statements(r.DB)
 		for _, key := range []string{"", "foy_", access.NewKey() + "0"} {
 			if _, err := r.ByKey(t.Context(), key, access.SessionDraft{}); !fault.Is(err, fault.AuthenticationFailed) {
 				t.Errorf("%q: %v", key, err)
 			}
 		}
-		if n := r.DB.Statements() - before; n != 0 {
+		if n := dbtest.Statements(r.DB) - before; n != 0 {
 			t.Errorf("%d statements", n)
 		}
 	})

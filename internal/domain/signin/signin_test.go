@@ -194,13 +194,13 @@ func TestAskTellsNothing(t *testing.T) {
 			r.join("user"+strconv.Itoa(i)+"@x.example", false, false)
 		}
 		statements := func(name string) int64 {
-			before := r.DB.Statements()
+			before := dbtest.Statements(r.DB)
 			for i := range users {
 				if err := r.Ask(t.Context(), name+strconv.Itoa(i)+"@x.example", "client "+name+strconv.Itoa(i)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			return r.DB.Statements() - before
+			return dbtest.Statements(r.DB) - before
 		}
 		known, unknown := statements("user"), statements("nobody")
 		if known != unknown || r.count("jobs") != 2*users || r.count("signin_requests") != 2*users || r.count("signin_links") != 0 {

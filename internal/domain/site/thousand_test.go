@@ -64,11 +64,11 @@ func followThousandSites(r rig) {
 	r.save(r.caller, p.ID, "two")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began, asked := time.Now(), r.DB.Statements()
+	began, asked := time.Now(), dbtest.Statements(r.DB)
 	if _, err := r.plugins.Upgrade(r.Context(), r.caller, p.ID, plugin.Move{Version: patch.Of("1")}); err != nil {
 		r.Fatal(err)
 	}
-	took, statements := time.Since(began), r.DB.Statements()-asked
+	took, statements := time.Since(began), dbtest.Statements(r.DB)-asked
 	runtime.ReadMemStats(&after)
 	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
 	r.Logf("took %v, %d statements, allocated %d MB", took, statements, allocated)

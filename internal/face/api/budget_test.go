@@ -61,10 +61,10 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocatio
 					}
 				}
 				one()
-				before := r.db.Statements()
+				before := dbtest.Statements(r.db)
 				allocations := testing.AllocsPerRun(runs, one)
 				const requests = runs + 1 // one to warm up
-				if statements := r.db.Statements() - before; statements != requests*c.statements {
+				if statements := dbtest.Statements(r.db) - before; statements != requests*c.statements {
 					t.Errorf("%s: %d statements in %d requests, not %d in each", c.name, statements, requests, c.statements)
 				}
 				if !raceEnabled && allocations > c.allocations[engine] {

@@ -104,17 +104,16 @@ func (d *DB) Close() error {
 	return nil
 }
 
-// Statements returns how many statements have been run since the database was opened, not counting BEGIN, COMMIT and
-// locks.
-func (d *DB) Statements() int64 { return d.statements.Load() }
-
-// Waits returns how many queries and transactions are waiting now, and how long all earlier ones together have waited: on
-// SQLite for the only writing connection, on PostgreSQL for any connection.
-func (d *DB) Waits() (now int, all time.Duration) {
+// Stats returns how many statements have been run since the database was opened, not counting BEGIN, COMMIT and locks;
+// how many queries and transactions are waiting now, and how long all earlier ones together have waited: on SQLite for
+// the only writing connection, on PostgreSQL for any connection.
+func (d *DB) Stats() (statements int64, waiting int, waited time.Duration) {
 	if d.sqlite != nil {
-		return d.sqlite.writer.queue.Waits()
+		waiting, waited = d.sqlite.writer.queue.Waits()
+	} else {
+		waiting, waited = d.postgres.Waits()
 	}
-	return d.postgres.Waits()
+	return d.statements.Load(), waiting, waited
 }
 
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {

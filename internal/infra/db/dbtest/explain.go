@@ -24,8 +24,14 @@ func Waiting(ctx context.Context, d *db.DB) (int, error) {
 	if _, postgres := db.One[string](ctx, d, nil, `SELECT sqlite_version()`); postgres != nil {
 		return 0, err
 	}
-	n, _ = d.Waits()
+	_, n, _ = d.Stats()
 	return n, nil
+}
+
+// Statements returns how many statements have been run.
+func Statements(d *db.DB) int64 {
+	n, _, _ := d.Stats()
+	return n
 }
 
 // Analyze collects the statistics that PostgreSQL's autovacuum would collect later; SQLite does without.
