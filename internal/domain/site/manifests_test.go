@@ -469,7 +469,7 @@ func TestCleanTakesLinearTime(t *testing.T) { //nolint:paralleltest // it measur
 	}
 	usual := fastest(strings.Repeat("a word, ", 1000))
 	for _, part := range []string{"1.1.1.1,", "a::,....", "1:2:3:4,", "-/a,....", "x@y@....", "ab://.@.", "Mozilla/"} {
-		if took := fastest(strings.Repeat(part, 1000)); took > 20*usual {
+		if took := fastest(strings.Repeat(part, 1000)); *timed && took > 20*usual {
 			t.Errorf("1,000 times %q took %v, as many words %v", part, took, usual)
 		}
 	}

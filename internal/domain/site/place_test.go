@@ -253,8 +253,7 @@ func TestChoices(t *testing.T) {
 
 // Checking a value takes time proportional to its length, however many choices there are, because other writers wait
 // meanwhile.
-func TestManyChoices(t *testing.T) {
-	t.Parallel()
+func TestManyChoices(t *testing.T) { //nolint:paralleltest // it measures
 	s := newSchema(`[{"key": "n", "type": "choice", "choices": [` + strings.Repeat(`"a",`, 50_000) + `"b"]}]`)
 	took := time.Hour // the fastest of several runs, because the machine may be busy
 	for range 5 {
@@ -266,7 +265,7 @@ func TestManyChoices(t *testing.T) {
 		}
 		took = min(took, time.Since(began))
 	}
-	if took > time.Second {
+	if *timed && took > time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-var timed = flag.Bool("timed", false, "TestFollowThousandSites fails if the upgrade takes over 2 s")
+var timed = flag.Bool("timed", false, "tests that measure fail if something takes too long, which it may on a busy machine")
 
 // An app on 1,000 sites is upgraded within 100 MB, with a dozen statements for each batch of sites; on an idle machine,
 // within 2 s.
