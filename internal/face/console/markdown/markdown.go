@@ -107,12 +107,13 @@ func (sanitizer) Transform(document *ast.Document, reader text.Reader, _ parser.
 			node.SetAttributeString("rel", []byte("nofollow noopener noreferrer"))
 		case *ast.AutoLink:
 			if !isWeb(node.URL(reader.Source())) {
-				node.Parent().ReplaceChild(node.Parent(), node, ast.NewString(node.Label(reader.Source())))
+				node.AppendChild(node, ast.NewString(node.Label(reader.Source())))
+				gone = append(gone, node)
 			}
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, node := range gone {
+	for _, node := range gone { // not before: Walk goes on from a node to the one beside it
 		for child := node.FirstChild(); child != nil; child = node.FirstChild() {
 			node.Parent().InsertBefore(node.Parent(), node, child)
 		}

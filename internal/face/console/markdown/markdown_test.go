@@ -15,14 +15,15 @@ func TestHTML(t *testing.T) {
 		"###### deep":                   "<h6>deep</h6>\n",
 		"- `a`\n- b":                    "<ul>\n<li><code>a</code></li>\n<li>b</li>\n</ul>\n",
 		"![a picture](https://x/y.png)": "<p>a picture</p>\n",
-		"[![badge](https://x/y.svg)](https://x.example/)":    "<p><a href=\"https://x.example/\" rel=\"nofollow noopener noreferrer\">badge</a></p>\n",
-		"[x](javascript:alert(1)) [y](docs/a.md) [z](//h/p)": "<p>x y z</p>\n",
-		"<javascript:alert(1)>":                              "<p>javascript:alert(1)</p>\n",
-		"a <b onclick=x>b</b>":                               "<p>a <!-- raw HTML omitted -->b<!-- raw HTML omitted --></p>\n",
-		"<script>alert(1)</script>":                          "<!-- raw HTML omitted -->\n",
-		"`<script>`":                                         "<p><code>&lt;script&gt;</code></p>\n",
-		"\u202ea":                                            "<p>a</p>\n",
-		"":                                                   "",
+		"[![badge](https://x/y.svg)](https://x.example/)":       "<p><a href=\"https://x.example/\" rel=\"nofollow noopener noreferrer\">badge</a></p>\n",
+		"[x](javascript:alert(1)) [y](docs/a.md) [z](//h/p)":    "<p>x y z</p>\n",
+		"<javascript:alert(1)>":                                 "<p>javascript:alert(1)</p>\n",
+		"<a@x.example> ![p](https://x/y.png) [z](/z) <ftp://x>": "<p>a@x.example p z ftp://x</p>\n",
+		"a <b onclick=x>b</b>":                                  "<p>a <!-- raw HTML omitted -->b<!-- raw HTML omitted --></p>\n",
+		"<script>alert(1)</script>":                             "<!-- raw HTML omitted -->\n",
+		"`<script>`":                                            "<p><code>&lt;script&gt;</code></p>\n",
+		"\u202ea":                                               "<p>a</p>\n",
+		"":                                                      "",
 	} {
 		if got := string(markdown.HTML(source)); got != want {
 			t.Errorf("%q: %q, want %q", source, got, want)
@@ -78,7 +79,7 @@ func TestLinks(t *testing.T) {
 	for _, size := range []int{1 << 10, 16 << 10} {
 		for _, define := range []string{"[a]: https://x.example/%s\n\n", "[a]: https://x.example/ '%s'\n\n"} {
 			for _, link := range []string{"[a]", "![a]", "*[a][]*"} {
-				source := strings.ReplaceAll(define, "%s", strings.Repeat("&", size/2))
+				source := strings.ReplaceAll(define, "%s", strings.Repeat("&", size/2)) + "<a@x.example> "
 				source += strings.Repeat(link, (size-len(source))/len(link))
 				if got := len(markdown.HTML(source)); got > 40*size {
 					t.Errorf("%d bytes of text became %d", len(source), got)
