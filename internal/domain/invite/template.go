@@ -43,7 +43,8 @@ var mailTemplate = mail.NewTemplate(files, "invite")
 func render(m mailText) (mailParts, error) {
 	m = m.clean()
 	text, html, err := mailTemplate.Render(m)
-	subject := plaintext.Line("You are invited to join "+m.OrganizationName, maxSubject)
+	unencoded := strings.ReplaceAll(m.OrganizationName, "=?", "= ?") // mail programs decode =?utf-8?q?…?= in a header (RFC 2047)
+	subject := plaintext.Line("You are invited to join "+unencoded, maxSubject)
 	return mailParts{Subject: subject, Text: text, HTML: html}, err
 }
 

@@ -84,6 +84,7 @@ var hostileTexts = map[string]string{
 	"homoglyph url": "https：／／evil。example еvil．ехаmрlе evil｡example evil․example",
 	"punycode":      "xn--e1awd7f.xn--p1ai",
 	"ip address":    "http://10.0.0.1/ and 192.168.0.1",
+	"encoded word":  "=\u200b?utf-8?q?evil=2Eexample=E2=80=AE?=",
 	"nul":           "a\x00b\x1b[31mc\x07",
 	"bad utf-8":     "a\xff\xfeb\xc3",
 	"long":          strings.Repeat("evil.example ", 400),
