@@ -22,3 +22,16 @@ func TestInitials(t *testing.T) {
 		}
 	}
 }
+
+// Program text shows what its author may hide from reviewers: letters without a shape, and characters that reorder it.
+func TestCode(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"\tlet é = \"ü\"\r\n": "\tlet é = \"ü\"\r\n", "a\u202eb\x1b": "a<U+202E>b<U+001B>",
+		"{a, \u3164}\ufe00\U000e0101\u034f": "{a, <U+3164>}<U+FE00><U+E0101><U+034F>",
+	} {
+		if got := code(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
