@@ -24,6 +24,7 @@ const (
 	maxDiffs          = 2   // comparisons at once, each with all files of two versions in memory
 	maxDiffWaiting    = 64  // more that wait
 	maxSaveWaiting    = 64  // saves of one app's source that wait, while one is under way
+	maxSearchWaiting  = 64  // searches of one organization that wait, while one is under way
 )
 
 // Tasks are the tasks that child processes of this program do.
@@ -43,6 +44,7 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) plugin.S
 		Installs: fair.New(maxInstalls, maxInstallWaiting, "Too many apps are being installed"),
 		Diffs:    fair.New(maxDiffs, maxDiffWaiting, "Too many versions are being compared"),
 		Saves:    fair.OneEach(maxSaveWaiting, "Others are changing the source of this app"),
+		Searches: fair.OneEach(maxSearchWaiting, "Too many searches of this organization are under way"),
 		Bundles:  bundles.NewServer(d),
 		Cache:    plugin.NewCache(),
 	}

@@ -81,6 +81,13 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	if err != nil {
 		return found, err
 	}
+	if f.Search != "" { // it may take long: the text is compared at each letter of long descriptions
+		leave, err := s.Searches.Enter(ctx, c.Organization.ID)
+		if err != nil {
+			return found, err
+		}
+		defer leave()
+	}
 	f.now = s.DB.Now()
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		if err := f.check(ctx, q, c.Organization.ID); err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/infra/db"
@@ -152,6 +154,31 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		plan = strings.Join(dbtest.Explain(t, d, countUnused, ours, time.Now()), "\n")
 		if indexed := strings.Contains(plan, "COVERING INDEX plugins_own") && strings.Contains(plan, "placements_owner"); !indexed && dbtest.IsSQLite(t, d) {
 			t.Errorf("what nobody uses is counted in the rows of all:\n%s", plan)
+		}
+	})
+}
+
+// The searches of one organization have one connection: slow ones do not take those of the others.
+func TestSearchesTakeTurns(t *testing.T) {
+	each(t, func(r rig) {
+		r.Searches = fair.OneEach(0, "Full")
+		leave, err := r.Searches.Enter(r.Context(), r.caller.Organization.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		find := func(f Filter) error {
+			_, err := r.Find(r.Context(), r.caller, f, page.First)
+			return err
+		}
+		if err := find(Filter{Search: "x"}); !fault.Is(err, fault.Busy) {
+			r.Errorf("a second search: %v", err)
+		}
+		if err := find(Filter{State: IsBroken}); err != nil {
+			r.Error(err)
+		}
+		leave()
+		if err := find(Filter{Search: "x"}); err != nil {
+			r.Error(err)
 		}
 	})
 }

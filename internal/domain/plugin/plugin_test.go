@@ -54,7 +54,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Box: seal.Box{Secret: "a secret for tests"}, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
-		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"), Saves: fair.OneEach(64, "Full"),
+		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"), Saves: fair.OneEach(64, "Full"), Searches: fair.OneEach(64, "Full"),
 		Bundles: bundles.NewServer(d), Cache: NewCache(),
 	}}
 	keys := access.NewKeys(d)

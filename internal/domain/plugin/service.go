@@ -33,6 +33,7 @@ type Service struct {
 	Installs *fair.Queue   // of installs and upgrades, shared between organizations
 	Diffs    *fair.Queue   // of versions to compare, shared between organizations
 	Saves    *fair.Queue   // of saves, one at a time for each plugin
+	Searches *fair.Queue   // one at a time for each organization: each has a connection to the database
 	Bundles  *bundles.Server
 	Cache    *Cache
 
