@@ -18,8 +18,8 @@ import (
 type AuditEntry struct {
 	ID       int64  `json:"id"`
 	Activity string `json:"activity"` // the action, such as created or revoked
-	// User is the user who did it. It is nil for the operator and for a declined invite, and may be nil for the
-	// activity followed. An erased user has only an id.
+	// User is the user who did it. It is nil for the operator, for the server itself, such as when an invite expires, for
+	// an invite that was declined by its link, and for the activity followed. An erased user has only an id.
 	User      *ActivityUser  `json:"user"`
 	Scope     string         `json:"scope"` // the kind of object, such as Key
 	ItemID    string         `json:"item_id"`

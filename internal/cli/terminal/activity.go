@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"slices"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -17,13 +18,16 @@ var Activity = View[client.AuditEntry]{
 	},
 }
 
-// who names the doer. Somebody who declines an invite is not a user; the name is their address.
+// who names the doer. Somebody who declines an invite is not a user; the name is their address. The server does some
+// things by itself.
 func who(e client.AuditEntry) string {
 	switch {
 	case e.User == nil && e.Activity == "declined":
 		return "(invitee)"
 	case e.User == nil && e.Activity == "followed":
 		return "(not told)"
+	case e.User == nil && (e.Scope == "Webhook" || slices.Contains([]string{"expired", "failed", "update_available"}, e.Activity)):
+		return "(server)"
 	case e.User == nil:
 		return "(operator)"
 	case e.User.Email == "":

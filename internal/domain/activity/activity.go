@@ -96,7 +96,7 @@ type Entry struct {
 	CreatedAt      time.Time
 }
 
-// User is who made a change; zero: the operator, or the person who declined an invite.
+// User is who made a change; zero: the operator, the server itself, or the person who declined an invite by its link.
 type User struct {
 	ID        int64
 	Email     string

@@ -85,7 +85,7 @@ func appendEntry(b []byte, e activity.Stored) []byte {
 	return wire.AppendTime(b, "created_at", e.CreatedAt)
 }
 
-// appendActor appends the user who made a change, or null for the operator or a declined invite.
+// appendActor appends the user who made a change, or null if no user did.
 func appendActor(b []byte, u activity.User) []byte {
 	b = wire.AppendName(b, "user")
 	if u.ID == 0 {
