@@ -28,7 +28,7 @@ type Box struct {
 }
 
 // ErrNoSecret is the error of a Box without a secret.
-var ErrNoSecret = errors.New("this is kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
+var ErrNoSecret = errors.New("this needs the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
 
 var encoding = base64.RawURLEncoding.Strict()
 

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/origin"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -143,7 +144,11 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 		u.Host = strings.Replace(u.Host, u.Hostname(), name, 1)
 	}
 	if u.Scheme+"://"+u.Host+u.Path == s.BaseURL()+"/sites/"+site.Token+"/try" {
-		u.RawQuery = withParameter(u.RawQuery, "t", s.TryKey(site.Token))
+		key := s.TryKey(site.Token)
+		if key == "" {
+			return nil, seal.ErrNoSecret
+		}
+		u.RawQuery = withParameter(u.RawQuery, "t", key)
 		return u, nil
 	}
 	if !site.takes(origin.Of(u)) {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -147,6 +149,10 @@ func TestPreviewPages(t *testing.T) {
 		}
 		if _, err := r.Try(r.Context(), r.site(r.caller, "Demo").Token, ""); blames(err) != "not found" {
 			r.Errorf("that of a site that is called Demo: %v", err)
+		}
+		r.Box.Secret = ""
+		if _, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://foyer.example/sites/" + s.Token + "/try")}); !errors.Is(err, seal.ErrNoSecret) {
+			r.Errorf("of the try page, without a secret: %v", err)
 		}
 	})
 }
