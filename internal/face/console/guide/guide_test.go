@@ -74,7 +74,7 @@ func TestSearch(t *testing.T) {
 		"install+an+app":       `/docs/cookbook#install-an-app"`,
 		"What+is+on+disk+when": `/docs/performance#what-is-on-disk-when"`,
 		"deliveries+shows":     "List deliveries shows",
-		"globs+letters":        "begin with / or **, and",
+		"globs+letters":        "with * within a segment",
 		"xyzzy+apps":           "Nothing found.",
 		"%3Cscript%3E":         "&lt;script&gt;",
 	} {
