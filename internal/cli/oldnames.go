@@ -22,8 +22,8 @@ var admins = []string{"user signin-link", "user delete", "user unlink", "organiz
 // remotes have only ever worked on servers.
 var remotes = []string{"member get", "organization get"}
 
-// askers ask for confirmation under their old names, too: restore always did, and the others came with admin.
-var askers = []string{"restore", "app pull", "app set"}
+// askers ask for confirmation under these names, too: their questions came with admin.
+var askers = []string{"app pull", "app set"}
 
 // rewriteOldName keeps the old names of commands on the database working for one release, without a confirmation, as
 // before.

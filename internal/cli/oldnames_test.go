@@ -38,7 +38,7 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"migrate", home, "refused: foyer admin migrate"},
 		{"app credentials 1 --url=https://git.example", home + " FOYER_DATA_DIR=x", "admin app credentials 1 --url=https://git.example --yes"},
 		{"backup x", home + " FOYER_DATA_DIR=x", "admin backup x --yes"},
-		{"restore x", "", "admin restore x"},
+		{"restore x", "", "admin restore x --yes"},
 		{"app pull x --app=a", "FOYER_DATA_DIR=x", "admin app pull x --app=a"},
 		{"app set a --global=false", "FOYER_DATA_DIR=x", "admin app set a --global=false"},
 		{"activity --limit 2", "FOYER_DATA_DIR=x", "admin activity --limit 2 --yes"},
