@@ -122,6 +122,10 @@ func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL, 
 	if tryURL != "" {
 		site = "\nA page that runs an app, placed on the site Demo: " + tryURL
 	}
+	signIn := "sign in with the key at " + baseURL + "/console"
+	if !s.Config.SignsInBy(config.ByKey) {
+		signIn = "open the link that `foyer admin user signin-link " + owner.User.Email + "` prints"
+	}
 	_, err := fmt.Fprintf(s.Stdout, `
 Welcome to foyer. This first start has made:
 
@@ -134,9 +138,9 @@ Try it, in another terminal:
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
 Every operation is described at %s/docs
-In a browser, sign in with the key at %s/console%s
+In a browser, %s%s
 
-`, o.ID, o.Name, owner.User.Email, shown, s.unnamed(), inCommand, baseURL, o.ID, baseURL, baseURL, site)
+`, o.ID, o.Name, owner.User.Email, shown, s.unnamed(), inCommand, baseURL, o.ID, baseURL, signIn, site)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
 			"the key is not shown again: without it, make another with `foyer admin key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)
