@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"foyer/internal/base/fault"
@@ -78,6 +79,43 @@ func Blank(text string) bool {
 		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError &&
 			!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	})
+}
+
+// SameJSON reports whether two JSON texts without white space between tokens differ at most in the escapes of their
+// strings: a client that sends back what it has read may escape other characters.
+func SameJSON(a, b string) bool {
+	for a != "" && b != "" {
+		charA, sizeA := character(a)
+		charB, sizeB := character(b)
+		if charA != charB {
+			return false
+		}
+		a, b = a[sizeA:], b[sizeB:]
+	}
+	return a == b
+}
+
+const quote rune = -1 // around a string; '"' is one in a string
+
+// character returns the first character of a JSON text, and how many bytes it takes.
+func character(text string) (char rune, size int) {
+	switch {
+	case text[0] == '"':
+		return quote, 1
+	case text[0] != '\\' || len(text) < 2:
+		return utf8.DecodeRuneInString(text)
+	case text[1] != 'u' || len(text) < 6:
+		if i := strings.IndexByte("bfnrt", text[1]); i >= 0 {
+			return rune("\b\f\n\r\t"[i]), 2
+		}
+		return rune(text[1]), 2
+	}
+	code, _ := strconv.ParseUint(text[2:6], 16, 16)
+	if char = rune(code); !utf16.IsSurrogate(char) || len(text) < 12 {
+		return char, 6
+	}
+	low, _ := strconv.ParseUint(text[8:12], 16, 16)
+	return utf16.DecodeRune(char, rune(low)), 12
 }
 
 // ID reads an id, from 1, in its canonical spelling; it returns 0 for anything else.

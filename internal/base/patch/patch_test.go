@@ -32,3 +32,19 @@ func TestBlank(t *testing.T) {
 		}
 	}
 }
+
+func TestSameJSON(t *testing.T) {
+	t.Parallel()
+	const text = `{"a\"\\/é":["😀\n<",1.50,{}]}`
+	for other, same := range map[string]bool{
+		text: true, `{"\u0061\u0022\u005c\/\u00E9":["\ud83d\ude00\u000a\u003c",1.50,{}]}`: true,
+		`{"a\"\\/é":["😀\n<",1.5,{}]}`: false, `{"a\"\\/e":["😀\n<",1.50,{}]}`: false, `{"a\"\\/é":["😀\n<",1.50,{}],"b":1}`: false, "": false,
+	} {
+		if patch.SameJSON(text, other) != same || patch.SameJSON(other, text) != same {
+			t.Errorf("%s and %s: same is %t", text, other, !same)
+		}
+	}
+	if patch.SameJSON(`["a","b"]`, `["a\",\"b"]`) {
+		t.Error("quotes in a string and around one are the same")
+	}
+}

@@ -53,9 +53,14 @@ func text(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field
 	return drafted(f, at, draft, check)
 }
 
-// structure returns a field that holds JSON, as it was sent; "" is null.
+// structure returns a field that holds JSON, as it was sent; "" is null. The same JSON with other escapes changes nothing.
 func structure(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string]) field {
 	f := text(name, at, draft, checkStructure)
+	f.apply = func(d *Draft, p *Plugin) {
+		if sent := draft(d); sent.Set && !patch.SameJSON(sent.Value, *at(p)) {
+			sent.Apply(at(p))
+		}
+	}
 	f.column = func(p *Plugin) any { return db.Null(at(p)) }
 	f.value = f.column
 	f.shown = func(p *Plugin) any { return activity.JSON(*at(p)) }
