@@ -159,8 +159,10 @@ func (s Service) record(ctx context.Context, tx *db.Tx, by access.Caller, o Orga
 	}), s.DB.Now())
 }
 
-// CheckSettings returns what is wrong with settings by themselves, whatever an organization has.
-func (s Service) CheckSettings(set Settings) error { return set.apply(&Organization{}, s.MaxInviteTTL) }
+// CheckSettings returns what is wrong with settings for an organization.
+func (s Service) CheckSettings(o Organization, set Settings) error {
+	return set.apply(&o, s.MaxInviteTTL)
+}
 
 func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
 	var faults fault.List
@@ -178,7 +180,7 @@ func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
 	if set.AppAccess != nil {
 		o.AppAccess = *set.AppAccess
 	}
-	if set.InviteTTL != nil {
+	if set.InviteTTL != nil && *set.InviteTTL != o.InviteTTL { // the stored one may be over a limit that was lowered since
 		o.InviteTTL, err = checkInviteTTL(*set.InviteTTL, maxTTL)
 		faults.Add(err)
 	}

@@ -79,7 +79,11 @@ func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c acces
 	if err != nil {
 		return err
 	}
-	set, err := a.readSettings(o)
+	before, err := a.Organizations.Get(r.Context(), c.Organization.ID)
+	if err != nil {
+		return err
+	}
+	set, err := a.readSettings(o, before)
 	if err != nil {
 		return err
 	}
@@ -91,7 +95,7 @@ func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c acces
 }
 
 // readSettings reads the settings that owners may change. Only the operator changes access_level.
-func (a *API) readSettings(o wire.Object) (org.Settings, error) {
+func (a *API) readSettings(o wire.Object, before org.Organization) (org.Settings, error) {
 	var set org.Settings
 	var faults fault.List
 	take(&faults, "name", o.Text("name"), &set.Name)
@@ -106,7 +110,7 @@ func (a *API) readSettings(o wire.Object) (org.Settings, error) {
 	case ttl.Set:
 		set.InviteTTL = &ttl.Value
 	}
-	faults.Add(a.Organizations.CheckSettings(set)) // what is wrong with those that could be read
+	faults.Add(a.Organizations.CheckSettings(before, set)) // what is wrong with those that could be read
 	return set, faults.Err()
 }
 

@@ -130,6 +130,10 @@ func TestChangeOrganization(t *testing.T) {
 		if list := r.wantStatus(r.key, "GET", invites, "", 200).body; !strings.Contains(list, `"id":"`+id) || !strings.Contains(list, `"is_expired":true`) {
 			r.t.Errorf("it lives longer than its organization says: %s", list)
 		}
+		r.api.Organizations.MaxInviteTTL = 30 * time.Second // as after a restart with another FOYER_INVITE_TTL
+		read := r.wantStatus(r.key, "GET", here, "", 200).body
+		r.compare("what is sent back as it was read", r.send(r.key, "PATCH", here, read), 200, read)
+		r.wantStatus(r.key, "PATCH", here, `{"invite_ttl":61}`, 400)
 		if got := r.wantStatus(r.key, "PATCH", here, `{"invite_ttl":null}`, 200); !strings.HasSuffix(got.body, `"invite_ttl":null}`) {
 			r.t.Error(got.body)
 		}
