@@ -58,8 +58,8 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	if isGiven {
 		key = ""
 	}
-	tryURL := s.demo(ctx, d, made, owner)
-	return s.welcome(made, owner, key, baseURL, tryURL)
+	// The key is shown first: making the demo site takes a while, in which the process may be killed.
+	return errors.Join(s.welcome(made, owner, key, baseURL), s.demo(ctx, d, made, owner))
 }
 
 // firstKey returns the given key, or a new one. The file of a given key may be missing if there were organizations
@@ -88,16 +88,18 @@ func insertFirstKey(ctx context.Context, tx *db.Tx, keys *access.Keys, userID in
 	return fault.New(fault.Invalid, "This is the key of another user: give a new one, from `foyer key generate`.")
 }
 
-// demo makes a demo site, and returns the address of its try page; "": there is none.
-func (s Server) demo(ctx context.Context, d *Domain, made org.Organization, owner org.Membership) string {
+// demo makes a demo site, and shows the address of its try page.
+func (s Server) demo(ctx context.Context, d *Domain, made org.Organization, owner org.Membership) error {
 	if !s.Config.Demo || s.Config.Bootstrap != (config.Bootstrap{}) {
-		return ""
+		return nil
 	}
 	tryURL, err := makeDemo(ctx, d, made, owner)
 	if err != nil { // foyer works without it
 		s.Log.WarnContext(ctx, "the site to look at was not made", "error", err.Error())
+		return nil
 	}
-	return tryURL
+	_, err = fmt.Fprintf(s.Stdout, "A page that runs an app, placed on the site Demo: %s\n\n", tryURL)
+	return err
 }
 
 // bootstrapFault names the setting instead of the field.
@@ -109,7 +111,7 @@ func bootstrapFault(setting string, err error) error {
 }
 
 // welcome shows what was made. key is "" if it was given: it is not shown then.
-func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL, tryURL string) error {
+func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL string) error {
 	shown, inCommand := key+"   (shown only now: keep it)", key
 	switch given := s.Config.Bootstrap; {
 	case key != "":
@@ -117,10 +119,6 @@ func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL, 
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
 	default:
 		shown, inCommand = "(as given)", "$(cat "+plaintext.Shell(given.KeyFile)+")"
-	}
-	site := ""
-	if tryURL != "" {
-		site = "\nA page that runs an app, placed on the site Demo: " + tryURL
 	}
 	signIn := "sign in with the key at " + baseURL + "/console"
 	if !s.Config.SignsInBy(config.ByKey) {
@@ -138,9 +136,9 @@ Try it, in another terminal:
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
 Every operation is described at %s/docs
-In a browser, %s%s
+In a browser, %s
 
-`, o.ID, o.Name, owner.User.Email, shown, s.unnamed(), inCommand, baseURL, o.ID, baseURL, signIn, site)
+`, o.ID, o.Name, owner.User.Email, shown, s.unnamed(), inCommand, baseURL, o.ID, baseURL, signIn)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
 			"the key is not shown again: without it, make another with `foyer admin key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"foyer/internal/config"
+	"foyer/internal/infra/db"
 	"foyer/internal/server"
 )
 
@@ -42,6 +43,43 @@ func TestDemo(t *testing.T) {
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The first start shows the key before it makes the demo site: if it is killed meanwhile, the key is not lost.
+func TestKeyIsShownFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{
+		Listen: "127.0.0.1:0", DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), InviteTTL: time.Hour, Demo: true,
+	}
+	shown, out := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: out, Leave: 10 * time.Millisecond}.Run(ctx)
+		out.Close()
+	}()
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(shown, first); err != nil {
+		t.Fatal(err)
+	}
+	d := must[*db.DB](t)(db.Open(t.Context(), cfg.Database))
+	defer d.Close()
+	if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM sites`); err != nil || n != 0 {
+		t.Errorf("%d sites, %v", n, err)
+	}
+	text := make([]byte, 2000)
+	n, err := shown.Read(text)
+	if err != nil || !strings.Contains(string(text[:n]), "foy_") {
+		t.Errorf("%s, %v", text[:n], err)
+	}
+	stop()
+	if _, err := io.Copy(io.Discard, shown); err != nil {
+		t.Error(err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
 	}
 }
 
