@@ -138,8 +138,9 @@ func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
 
 // report is the body that a page sends.
 type report struct {
-	Sample float64 `json:"sample"`
-	Apps   []struct {
+	Revision float64 `json:"revision"`
+	Sample   float64 `json:"sample"`
+	Apps     []struct {
 		ID      int64   `json:"id"`
 		Version int64   `json:"version"`
 		State   string  `json:"state"`
@@ -164,7 +165,9 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 		return
 	}
 	now := c.DB.Now()
-	ran, err := c.lately(ctx, s.Site, now)
+	site := s.Site
+	site.Revision = max(site.Revision, int64(r.Revision)) // another server may have served a newer manifest
+	ran, err := c.lately(ctx, site, now)
 	if err != nil {
 		return // the database cannot be read, so nothing can be counted
 	}

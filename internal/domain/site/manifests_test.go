@@ -182,6 +182,30 @@ func TestBeacons(t *testing.T) {
 	})
 }
 
+// A report about a manifest that another server has just made is counted, though this server does not know it yet.
+func TestReportToAnotherServer(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		now := r.DB.Now()
+		r.DB.Now = func() time.Time { return now }
+		elsewhere := Service{DB: r.DB, Manifests: NewManifests(r.DB)}
+		reports := func(version int) {
+			revision, _ := r.manifest(s)
+			elsewhere.Beacon(r.Context(), s.Token, "", fmt.Appendf(nil, `{"revision":%d,"apps":[{"id":%d,"version":%d,"state":"running","ms":5}]}`, revision, p.ID, version))
+		}
+		reports(1)
+		r.save(r.caller, p.ID, "two")
+		reports(2)
+		if err := elsewhere.Manifests.Counts.Flush(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		if h := r.health(s, p); len(h.Versions) != 2 {
+			r.Errorf("%+v", h)
+		}
+	})
+}
+
 // If sites of several organizations have an app, each organization sees how it does on its own sites only.
 func TestHealthOfSharedApp(t *testing.T) {
 	each(t, func(r rig) {
