@@ -70,7 +70,7 @@ func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 	d.TriedAt, d.wasDue = began, d.DueAt
 	d.Attempts++
 	d.Status, d.Error, d.failure = s.send(ctx, w, *d)
-	d.Duration = s.DB.Now().Sub(began).Milliseconds()
+	d.Duration = max(0, s.DB.Now().Sub(began).Milliseconds()) // the clock may step back
 	switch {
 	case d.Error == "":
 		d.State, d.DueAt = Delivered, time.Time{}
