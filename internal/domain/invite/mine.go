@@ -45,7 +45,7 @@ func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Opened]{}, err
 	}
 	from := min(p.Offset, len(all))
-	return page.Found[Opened]{Count: len(all), Items: all[from:min(from+p.Limit, len(all))]}, nil
+	return page.Counted(all[from:min(from+p.Limit, len(all))], p, len(all)), nil
 }
 
 // AcceptMine makes the caller a member by an invite to their own address. If the address is not verified, this needs

@@ -3,6 +3,7 @@ package invite_test
 import (
 	"testing"
 
+	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 )
 
@@ -46,6 +47,24 @@ func TestMailedLinkVerifiesWhoIsSignedIn(t *testing.T) {
 			}
 			if _, err := r.invites.Keys.Identify(r.Context(), secret); err != nil {
 				r.Errorf("%s: %v", email, err)
+			}
+		}
+	})
+}
+
+func TestMinePages(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		a := r.accept(r.mailedToken(i)) // it verifies the address
+		caller := access.Caller{UserID: a.User.ID, Scope: access.All}
+		for _, name := range []string{"Second", "Third"} {
+			r.invite(r.join(r.newOrg(name), name+"@x.example", access.Owner), draft("ada@x.example"))
+		}
+		for offset, more := range []bool{true, false, false} {
+			found, err := r.invites.Mine(r.Context(), caller, page.Page{Limit: 1, Offset: offset})
+			if err != nil || found.Count != 2 || len(found.Items) != min(1, 2-offset) || found.More != more {
+				r.Errorf("from %d: %d items of %d, more: %v, %v", offset, len(found.Items), found.Count, found.More, err)
 			}
 		}
 	})
