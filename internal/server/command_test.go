@@ -25,7 +25,7 @@ func TestSnippetOfACommand(t *testing.T) {
 		cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir, Listen: "127.0.0.1:8000", BaseURL: base}
 		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
 		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"+base))
-		owner := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, o.ID, "ada@x.example", access.Owner))
+		owner := must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Owner))
 		c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
 		must[sites.Site](t)(d.Sites.Create(t.Context(), c, sites.Draft{Name: patch.Of("Shop")}))
 		made := must[string](t)(db.One[string](t.Context(), d.DB, nil, `SELECT data FROM activity WHERE organization_id = $1 AND scope = $2`, o.ID, activity.Site))

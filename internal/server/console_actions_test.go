@@ -215,7 +215,7 @@ func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	defer d.Close()
 	for i := range page.DefaultLimit + 1 {
 		o := must[org.Organization](t)(d.Organizations.Create(ctx, "Branch "+strconv.Itoa(i)))
-		must[org.Membership](t)(d.Invites.AddMember(ctx, access.Caller{}, o.ID, "ada@x.example", access.Member))
+		must[org.Membership](t)(d.Invites.AddMember(ctx, o.ID, "ada@x.example", access.Member))
 	}
 	ada := must[org.User](t)(d.Organizations.UserByEmail(ctx, "ada@x.example"))
 	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: ada.ID, Scope: access.All})
@@ -289,7 +289,7 @@ func joinElsewhere(t *testing.T, cfg config.Config, email string) (id, key strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := d.Invites.AddMember(ctx, access.Caller{}, o.ID, email, access.Owner)
+	m, err := d.Invites.AddMember(ctx, o.ID, email, access.Owner)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	defer d.Close()
 	there := must[org.Organization](t)(d.Organizations.Create(ctx, "Elsewhere"))
 	grace := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0].User
-	must[org.Membership](t)(d.Invites.AddMember(ctx, access.Caller{}, there.ID, grace.Email, access.Member))
+	must[org.Membership](t)(d.Invites.AddMember(ctx, there.ID, grace.Email, access.Member))
 	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: must[org.User](t)(d.Organizations.UserByEmail(ctx, grace.Email)).ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)

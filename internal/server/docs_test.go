@@ -28,7 +28,7 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	for _, name := range []string{"First", "Second", "Closed"} {
 		o := must[org.Organization](t)(d.Organizations.Create(ctx, name))
 		if ids = append(ids, o.ID); name != "Closed" {
-			must[org.Membership](t)(d.Invites.AddMember(ctx, access.Caller{}, o.ID, "ada@x.example", access.Member))
+			must[org.Membership](t)(d.Invites.AddMember(ctx, o.ID, "ada@x.example", access.Member))
 		}
 	}
 	ada := must[org.User](t)(d.Organizations.UserByEmail(ctx, "ada@x.example"))

@@ -41,7 +41,7 @@ func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 	t.Cleanup(func() { _ = d.Close() })
 	o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"))
 	join := func(email string, level access.Level) access.Caller {
-		m := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, o.ID, email, level))
+		m := must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, email, level))
 		return access.Caller{UserID: m.User.ID, Level: level, Scope: access.All, Organization: o.Organization}
 	}
 	w := &inviting{Domain: d, join: join, owner: join("owner@x.example", access.Owner), ada: join(inviter, access.Admin)}
@@ -77,7 +77,7 @@ func (w *inviting) meanwhile(t *testing.T, do func() error) (begin func(), ended
 func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
 	t.Helper()
 	return w.meanwhile(t, func() error {
-		_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, inviter)
+		_, err := w.Organizations.EraseUser(t.Context(), inviter)
 		return err
 	})
 }
@@ -106,7 +106,7 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 				if w.made, err = w.Invites.Create(ctx, w.join("eve@x.example", access.Admin), draftTo("carl@x.example")); err != nil {
 					return err
 				}
-				_, err = w.Organizations.RemoveMember(ctx, access.Caller{}, w.owner.Organization.ID, "eve@x.example")
+				_, err = w.Organizations.RemoveMember(ctx, w.owner.Organization.ID, "eve@x.example")
 				return err
 			},
 			do: func(ctx context.Context, w *inviting) error {
@@ -187,7 +187,7 @@ func TestResendWhileErasing(t *testing.T) {
 			begin()
 			return err
 		})
-		_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, inviter)
+		_, err := w.Organizations.EraseUser(t.Context(), inviter)
 		if err := errors.Join(err, <-resent); err != nil {
 			t.Fatal(err)
 		}
@@ -219,11 +219,11 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	t.Parallel()
 	w, _ := withInvite(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
 	const married = "ada@married.example"
-	if _, err := w.Organizations.SetUser(t.Context(), access.Caller{}, inviter, org.SelfPatch{Email: patch.Of(married)}); err != nil {
+	if _, err := w.Organizations.SetUser(t.Context(), inviter, org.SelfPatch{Email: patch.Of(married)}); err != nil {
 		t.Fatal(err)
 	}
 	other := must[org.Organization](t)(w.Organizations.Create(t.Context(), "Other"))
-	m := must[org.Membership](t)(w.Invites.AddMember(t.Context(), access.Caller{}, other.ID, "host@x.example", access.Owner))
+	m := must[org.Membership](t)(w.Invites.AddMember(t.Context(), other.ID, "host@x.example", access.Owner))
 	host := access.Caller{UserID: m.User.ID, Level: m.Level, Scope: access.All, Organization: other.Organization}
 	w.Invites.Mails, w.Invites.Limits.Mails = true, 10
 	drafts := []invite.Draft{draftTo(inviter), draftTo(married)}
@@ -241,7 +241,7 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 		}
 		done := func() int { return len(invited) + len(erased) }
 		go func() {
-			_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, married)
+			_, err := w.Organizations.EraseUser(t.Context(), married)
 			erased <- err
 		}()
 		awaitWaiting(t, w.DB, 1, done)

@@ -38,7 +38,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			app := s.withSite(t, "export const n = 1")
 			d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
 			defer d.Close()
-			ada := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, id, "ada@x.example", access.Admin))
+			ada := must[org.Membership](t)(d.Invites.AddMember(t.Context(), id, "ada@x.example", access.Admin))
 			_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.User.ID, Scope: access.All})
 			if err != nil {
 				t.Fatal(err)
@@ -59,7 +59,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 				go func() { saved <- do(t, save) }()
 				awaitWaiting(t, d.DB, 1, done)
 				go func() {
-					_, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, ada.User.Email)
+					_, err := d.Organizations.EraseUser(t.Context(), ada.User.Email)
 					erased <- err
 				}()
 				awaitWaiting(t, d.DB, 2, done)

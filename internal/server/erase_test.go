@@ -121,7 +121,7 @@ func TestEraseUser(t *testing.T) {
 		raw := dbtest.Open(t, url)
 		wantFilled(t, raw, email, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is removed once it is mailed
 		logged := len(s.log.String())
-		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, email); err != nil {
+		if _, err := d.Organizations.EraseUser(t.Context(), email); err != nil {
 			t.Fatal(err)
 		}
 		if i, err := theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"}); err == nil { // their key may still be cached
@@ -172,7 +172,7 @@ func TestEraseUserWithoutTheirAddress(t *testing.T) {
 		w, ctx := withInvite(t, url)
 		set := func(email string, p org.SelfPatch) {
 			t.Helper()
-			must[org.User](t)(w.Organizations.SetUser(t.Context(), access.Caller{}, email, p))
+			must[org.User](t)(w.Organizations.SetUser(t.Context(), email, p))
 		}
 		set(inviter, org.SelfPatch{LastName: patch.Of(name)})
 		must[invite.Invite](t)(w.Invites.Resend(ctx, w.owner, w.made.ID))
@@ -181,7 +181,7 @@ func TestEraseUserWithoutTheirAddress(t *testing.T) {
 		if tables := holding(t, w.DB, name); !slices.Equal(tables, []string{"activity", "idempotency", "users"}) {
 			t.Errorf("%q have the name before", tables)
 		}
-		must[org.User](t)(w.Organizations.EraseUser(t.Context(), access.Caller{}, email))
+		must[org.User](t)(w.Organizations.EraseUser(t.Context(), email))
 		if tables := holding(t, w.DB, name); tables != nil {
 			t.Errorf("%q have the name", tables)
 		}
@@ -194,8 +194,8 @@ func TestEraseUserRecordsInvites(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, _ := withInvite(t, url)
 		elsewhere := must[org.Organization](t)(w.Organizations.Create(t.Context(), "Umbrella"))
-		must[org.Membership](t)(w.Invites.AddMember(t.Context(), access.Caller{}, elsewhere.ID, w.made.TargetEmail, access.Member))
-		must[org.User](t)(w.Organizations.EraseUser(t.Context(), access.Caller{}, w.made.TargetEmail))
+		must[org.Membership](t)(w.Invites.AddMember(t.Context(), elsewhere.ID, w.made.TargetEmail, access.Member))
+		must[org.User](t)(w.Organizations.EraseUser(t.Context(), w.made.TargetEmail))
 		got := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), w.DB, activity.Filter{
 			OrganizationID: w.made.OrganizationID, ItemID: w.made.ID, Verb: activity.Deleted,
 		}, page.First)).Items
@@ -231,7 +231,7 @@ func TestEraseUserRefusesTheLastOwner(t *testing.T) {
 		s := start(t, cfg)
 		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
 		defer d.Close()
-		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, "ada@x.example"); err == nil || !strings.Contains(err.Error(), "last owner of organization") {
+		if _, err := d.Organizations.EraseUser(t.Context(), "ada@x.example"); err == nil || !strings.Contains(err.Error(), "last owner of organization") {
 			t.Errorf("got %v", err)
 		}
 		must[client.OrganizationInfo](t)(s.Get(t.Context())) // the key is still valid
@@ -303,7 +303,7 @@ func TestEraseOrganization(t *testing.T) {
 		raw := dbtest.Open(t, url)
 		fillBackground(t, raw, id)
 		wantFilled(t, raw, id, []string{"activity_unnumbered"}, "organization_id")
-		if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
+		if _, err := d.Organizations.EraseOrganization(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		// The server may still have the key in its cache.
@@ -403,7 +403,7 @@ func whileErasing(t *testing.T, s *running, url string, after []int, change func
 	for _, i := range slices.Backward(after) {
 		d.Organizations.OrganizationErasers = slices.Insert(d.Organizations.OrganizationErasers, i, begin)
 	}
-	if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
+	if _, err := d.Organizations.EraseOrganization(t.Context(), id); err != nil {
 		t.Error(err)
 	}
 	for range after {

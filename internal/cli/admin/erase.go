@@ -6,7 +6,6 @@ import (
 
 	"foyer/internal/base/patch"
 	"foyer/internal/cli/terminal"
-	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/server"
 )
@@ -28,7 +27,7 @@ func (c organizationDelete) Run(ctx context.Context, d *server.Domain, out *term
 	if err := in.ConfirmName(o.Name, "Organization "+o.ID+" and all that belongs to it will be deleted."); err != nil {
 		return err
 	}
-	if o, err = d.Organizations.EraseOrganization(ctx, access.Caller{}, o.ID); err != nil {
+	if o, err = d.Organizations.EraseOrganization(ctx, o.ID); err != nil {
 		return err
 	}
 	return out.Say(map[string]string{"id": o.ID, "name": o.Name}, "Deleted organization %s, %s.", o.ID, terminal.Printable(o.Name))
@@ -56,7 +55,7 @@ func (c userSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output
 			*field = patch.Of(*value)
 		}
 	}
-	u, err := d.Organizations.SetUser(ctx, access.Caller{}, c.Address, p)
+	u, err := d.Organizations.SetUser(ctx, c.Address, p)
 	if err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func (c userDelete) Run(ctx context.Context, d *server.Domain, out *terminal.Out
 	if err := in.ConfirmName(u.Email, "User "+terminal.Printable(u.Email)+" will be erased."); err != nil {
 		return err
 	}
-	if u, err = d.Organizations.EraseUser(ctx, access.Caller{}, u.Email); err != nil {
+	if u, err = d.Organizations.EraseUser(ctx, u.Email); err != nil {
 		return err
 	}
 	return out.Say(map[string]any{"id": u.ID, "uuid": u.UUID}, "Erased user %d.", u.ID)
@@ -100,7 +99,7 @@ func (c userUnlink) Run(ctx context.Context, d *server.Domain, out *terminal.Out
 	if err := in.Confirm("Remove the link between %s and their account at the identity provider?", c.Email); err != nil {
 		return err
 	}
-	n, err := d.SignIn.Unlink(ctx, access.Caller{}, c.Email)
+	n, err := d.SignIn.Unlink(ctx, c.Email)
 	if err != nil {
 		return err
 	}

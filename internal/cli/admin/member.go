@@ -46,7 +46,7 @@ func (c memberAdd) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 	if err != nil {
 		return err
 	}
-	m, err := d.Invites.AddMember(ctx, access.Caller{}, o.ID, c.Email, level)
+	m, err := d.Invites.AddMember(ctx, o.ID, c.Email, level)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c memberSet) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 	if err != nil {
 		return err
 	}
-	m, err := d.Organizations.SetLevel(ctx, access.Caller{}, o.ID, c.Email, level)
+	m, err := d.Organizations.SetLevel(ctx, o.ID, c.Email, level)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c memberRemove) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if err != nil {
 		return err
 	}
-	m, err := d.Organizations.RemoveMember(ctx, access.Caller{}, o.ID, c.Email)
+	m, err := d.Organizations.RemoveMember(ctx, o.ID, c.Email)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"foyer/internal/cli/terminal"
-	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/face/api"
 	"foyer/internal/server"
@@ -40,7 +39,7 @@ Whoever has the link can sign in as the user.`
 }
 
 func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
-	link, expires, err := d.SignIn.Link(ctx, access.Caller{}, c.Email)
+	link, expires, err := d.SignIn.Link(ctx, c.Email)
 	if err != nil {
 		return err
 	}

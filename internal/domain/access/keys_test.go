@@ -152,7 +152,7 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 			return k.RevokeAll(ctx, tx, Caller{}, userID)
 		},
 		"all of an organization": func(ctx context.Context, k *Keys, tx *db.Tx, _ int64) error {
-			return k.RevokeAllBound(ctx, tx, Caller{}, acme)
+			return k.RevokeAllBound(ctx, tx, acme)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -73,9 +73,9 @@ func (k *Keys) RevokeBound(ctx context.Context, tx *db.Tx, by Caller, organizati
 	return k.revokeWhere(ctx, tx, by, `organization_id = $1 AND user_id = $2`, organizationID, userID)
 }
 
-// RevokeAllBound removes, inside Change, all keys that are bound to an organization.
-func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, by Caller, organizationID string) error {
-	return k.revokeWhere(ctx, tx, by, `organization_id = $1`, organizationID)
+// RevokeAllBound removes, inside Change, all keys that are bound to an organization, for an operator.
+func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, organizationID string) error {
+	return k.revokeWhere(ctx, tx, Caller{}, `organization_id = $1`, organizationID)
 }
 
 // revokeWhere locks the keys, and then the sessions that began with them, in the order in which FlushUse changes them.

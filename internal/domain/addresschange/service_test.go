@@ -268,7 +268,7 @@ func TestAddressIsNotTakenOver(t *testing.T) {
 		r.now = r.now.Add(24 * time.Hour)
 		r.want(fault.Expired, r.use(late))
 		overtaken := link(bea, "own@x.example")
-		if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, "bea@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err == nil {
+		if _, err := r.Organizations.SetUser(t.Context(), "bea@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err == nil {
 			r.want(fault.NotFound, r.use(overtaken)) // an operator was faster
 			r.wantEmail(bea, "set@x.example")
 		} else if !fault.Is(err, fault.NotFound) { // bea has won the race
@@ -374,7 +374,7 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
 		const email = "desk@x.example"
 		r.join(r.org, email)
-		must[org.User](t)(orgs.SetUser(t.Context(), access.Caller{}, email, org.SelfPatch{Email: patch.Of("first@x.example")}))
+		must[org.User](t)(orgs.SetUser(t.Context(), email, org.SelfPatch{Email: patch.Of("first@x.example")}))
 		second := r.join(r.org, email)
 		if err := r.ask(second, "second@x.example"); err != nil {
 			t.Fatal(err)
@@ -383,7 +383,7 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 		if err := r.use(links["second@x.example"]); err != nil {
 			t.Fatal(err)
 		}
-		must[org.User](t)(orgs.EraseUser(t.Context(), access.Caller{}, "first@x.example"))
+		must[org.User](t)(orgs.EraseUser(t.Context(), "first@x.example"))
 		made := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Key}, ItemID: strconv.FormatInt(second.KeyID, 10)}
 		entries := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, made, page.First)).Items
 		if len(entries) != 1 || entries[0].Name != email || entries[0].Erased {
@@ -419,7 +419,7 @@ func TestChangeOfAddressIsStopped(t *testing.T) {
 		if err := r.use(links["new@x.example"]); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, "new@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err != nil {
+		if _, err := r.Organizations.SetUser(t.Context(), "new@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err != nil {
 			t.Fatal(err)
 		}
 		r.want(fault.NotFound, r.use(links["ada@x.example"]))
@@ -519,7 +519,7 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 			Issuer: "https://login.example", Subject: "thief", Email: "ada@x.example", EmailVerified: true,
 		}, access.SessionDraft{}))
 		_, link = ask(in.Session)
-		if _, err := r.SignIn.Unlink(t.Context(), access.Caller{}, "ada@x.example"); err != nil {
+		if _, err := r.SignIn.Unlink(t.Context(), "ada@x.example"); err != nil {
 			t.Fatal(err)
 		}
 		r.want(fault.NotFound, r.use(link))

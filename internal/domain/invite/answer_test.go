@@ -211,7 +211,7 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 		r.join(r.newOrg("Other"), "gone@acme.example", access.Owner)
 		gone := r.join(org.Organization{Organization: r.owner.Organization}, "gone@acme.example", access.Admin)
 		i := r.invite(gone, draft("ada@x.example"))
-		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, r.owner.Organization.ID, "gone@acme.example"); err != nil {
+		if _, err := r.orgs.RemoveMember(r.Context(), r.owner.Organization.ID, "gone@acme.example"); err != nil {
 			r.Fatal(err)
 		}
 		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
@@ -270,7 +270,7 @@ func TestVerifiedInviterIsSeen(t *testing.T) {
 		d.SendEmail = patch.Of(false)
 		r.invite(inviter, d)
 		verified := func(i invite.Invite) bool { return i.CreatedBy.IsEmailVerified }
-		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, r.owner.Organization.ID, "ada@x.example"); err != nil {
+		if _, err := r.orgs.RemoveMember(r.Context(), r.owner.Organization.ID, "ada@x.example"); err != nil {
 			r.Fatal(err)
 		}
 		r.until(func(i invite.Invite) bool { return !verified(i) })
@@ -410,7 +410,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 			}
 		}
 		level := func(l access.Level) {
-			if _, err := r.orgs.SetLevel(r.Context(), access.Caller{}, in.ID, "admin@acme.example", l); err != nil {
+			if _, err := r.orgs.SetLevel(r.Context(), in.ID, "admin@acme.example", l); err != nil {
 				r.Fatal(err)
 			}
 		}
@@ -425,7 +425,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 		allow("acme.example")
 		try(fault.Denied)
 		allow("x.example")
-		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, in.ID, "admin@acme.example"); err != nil {
+		if _, err := r.orgs.RemoveMember(r.Context(), in.ID, "admin@acme.example"); err != nil {
 			r.Fatal(err)
 		}
 		try(fault.Denied)

@@ -298,7 +298,7 @@ func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 		d := draft("ada@x.example")
 		d.Level = patch.Of("owner")
 		i := r.invite(gone, d)
-		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, in.ID, "gone@acme.example"); err != nil {
+		if _, err := r.orgs.RemoveMember(r.Context(), in.ID, "gone@acme.example"); err != nil {
 			r.Fatal(err)
 		}
 		_, err := r.invites.Resend(r.Context(), admin, i.ID)

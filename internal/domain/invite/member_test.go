@@ -21,7 +21,7 @@ func TestAddMemberTakesTheInviteBack(t *testing.T) {
 		theirs := r.invite(elsewhere, draft("ada@x.example"))
 		ours, kept := r.invite(r.owner, draft("ada@x.example")), r.invite(r.owner, draft("ben@x.example"))
 
-		m, err := r.invites.AddMember(r.Context(), access.Caller{}, r.owner.Organization.ID, " Ada@X.example", access.Admin)
+		m, err := r.invites.AddMember(r.Context(), r.owner.Organization.ID, " Ada@X.example", access.Admin)
 		if err != nil || m.User.Email != "ada@x.example" || m.Level != access.Admin {
 			r.Fatalf("%+v, %v", m, err)
 		}
@@ -56,7 +56,7 @@ func TestAddMemberRefuses(t *testing.T) {
 			{in, "owner@acme.example", fault.AlreadyMember},
 			{"01890000-0000-7000-8000-000000000001", "ada@x.example", fault.NotFound},
 		} {
-			if _, err := r.invites.AddMember(r.Context(), access.Caller{}, c.in, c.email, access.Member); !fault.Is(err, c.want) {
+			if _, err := r.invites.AddMember(r.Context(), c.in, c.email, access.Member); !fault.Is(err, c.want) {
 				r.Errorf("%s in %s: %v", c.email, c.in, err)
 			}
 		}
@@ -76,7 +76,7 @@ func TestAddMemberBesideInvite(t *testing.T) {
 				}
 			})
 			both.Go(func() {
-				if _, err := other.AddMember(r.Context(), access.Caller{}, r.owner.Organization.ID, email, access.Member); err != nil {
+				if _, err := other.AddMember(r.Context(), r.owner.Organization.ID, email, access.Member); err != nil {
 					r.Error(err)
 				}
 			})
@@ -104,7 +104,7 @@ func TestChangeOfAddressBesideInvite(t *testing.T) {
 				}
 			})
 			both.Go(func() {
-				if _, err := orgs.SetUser(r.Context(), access.Caller{}, email, org.SelfPatch{Email: patch.Of(next)}); err != nil {
+				if _, err := orgs.SetUser(r.Context(), email, org.SelfPatch{Email: patch.Of(next)}); err != nil {
 					r.Error(err)
 				}
 			})

@@ -100,7 +100,7 @@ func (r *rig) newOrg(name string) org.Organization {
 // join makes a member and returns them as a caller.
 func (r *rig) join(o org.Organization, email string, level access.Level) access.Caller {
 	r.Helper()
-	m, err := r.invites.AddMember(r.Context(), access.Caller{}, o.ID, email, level)
+	m, err := r.invites.AddMember(r.Context(), o.ID, email, level)
 	if err != nil {
 		r.Fatal(err)
 	}

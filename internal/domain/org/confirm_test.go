@@ -41,7 +41,7 @@ func TestRightLostInASharedCommit(t *testing.T) {
 	refused := errors.New("refused")
 	turns := []func() error{
 		func() error {
-			_, err := s.SetLevel(t.Context(), access.Caller{}, o.ID, "ada@x.example", access.Member)
+			_, err := s.SetLevel(t.Context(), o.ID, "ada@x.example", access.Member)
 			return err
 		},
 		func() error {

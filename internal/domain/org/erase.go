@@ -15,7 +15,7 @@ import (
 
 // EraseUser removes the names and addresses of a user from all tables, and revokes their keys. Their id stays, since
 // other rows refer to it. The last owner of an organization cannot be erased.
-func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) (User, error) {
+func (s Service) EraseUser(ctx context.Context, email string) (User, error) {
 	email, err := ParseEmail("email", email)
 	if err != nil {
 		return User{}, err
@@ -25,7 +25,7 @@ func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) 
 		if u, err = findUser(ctx, tx, email); err != nil {
 			return notFound(err, "There is no user %s.", email)
 		}
-		return s.eraseUser(ctx, tx, by, u)
+		return s.eraseUser(ctx, tx, u)
 	})
 	if err != nil {
 		return User{}, err
@@ -33,8 +33,8 @@ func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) 
 	return u, s.DB.Purge()
 }
 
-func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u User) error {
-	if err := s.Keys.RevokeAll(ctx, tx, by, u.ID); err != nil {
+func (s Service) eraseUser(ctx context.Context, tx *db.Tx, u User) error {
+	if err := s.Keys.RevokeAll(ctx, tx, access.Caller{}, u.ID); err != nil {
 		return err
 	}
 	memberships, err := membershipsOf(ctx, tx, u.ID)
@@ -45,7 +45,7 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 		if err := keepOwner(ctx, tx, m); err != nil {
 			return lastOwner(err, m)
 		}
-		if err := s.remove(ctx, tx, by, m); err != nil {
+		if err := s.remove(ctx, tx, access.Caller{}, m); err != nil {
 			return err
 		}
 	}
@@ -106,13 +106,13 @@ func lastOwner(err error, m Membership) error {
 }
 
 // EraseOrganization removes an organization with all that belongs to it, including events. Its activity stays.
-func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id string) (Organization, error) {
+func (s Service) EraseOrganization(ctx context.Context, id string) (Organization, error) {
 	var o Organization
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if o, err = Find(ctx, tx, id); err != nil {
 			return notFound(err, "There is no organization %s.", id)
 		}
-		if err := s.Keys.RevokeAllBound(ctx, tx, by, o.ID); err != nil {
+		if err := s.Keys.RevokeAllBound(ctx, tx, o.ID); err != nil {
 			return err
 		}
 		for _, erase := range s.OrganizationErasers {
@@ -120,7 +120,7 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 				return err
 			}
 		}
-		if err := s.record(ctx, tx, by, o, activity.Deleted, nil); err != nil {
+		if err := s.record(ctx, tx, access.Caller{}, o, activity.Deleted, nil); err != nil {
 			return err
 		}
 		if err := activity.EraseEvents(ctx, tx, o.ID); err != nil {

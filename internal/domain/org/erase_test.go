@@ -47,7 +47,7 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		if _, err := join(fmt.Sprintf("erased-%d@foyer.invalid", bob.ID)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.EraseUser(t.Context(), access.Caller{}, bob.Email); err != nil {
+		if _, err := s.EraseUser(t.Context(), bob.Email); err != nil {
 			t.Fatal(err)
 		}
 		erased, err := org.UserByID(t.Context(), d, bob.ID)
@@ -55,8 +55,8 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 			t.Errorf("%s, %v", erased.Email, err)
 		}
 		_, found := s.UserByEmail(t.Context(), erased.Email)
-		_, set := s.SetUser(t.Context(), access.Caller{}, erased.Email, org.SelfPatch{Email: patch.Of("bob@x.example")})
-		_, again := s.EraseUser(t.Context(), access.Caller{}, erased.Email)
+		_, set := s.SetUser(t.Context(), erased.Email, org.SelfPatch{Email: patch.Of("bob@x.example")})
+		_, again := s.EraseUser(t.Context(), erased.Email)
 		for what, err := range map[string]error{"found": found, "changed": set, "erased again": again} {
 			if !fault.Is(err, fault.NotFound) {
 				t.Errorf("%s: %v", what, err)
@@ -73,11 +73,11 @@ func TestEraseWhileUseIsNoted(t *testing.T) {
 	t.Parallel()
 	for name, erase := range map[string]func(ctx context.Context, s org.Service, first org.Membership) error{
 		"user": func(ctx context.Context, s org.Service, first org.Membership) error {
-			_, err := s.EraseUser(ctx, access.Caller{}, first.User.Email)
+			_, err := s.EraseUser(ctx, first.User.Email)
 			return err
 		},
 		"organization": func(ctx context.Context, s org.Service, first org.Membership) error {
-			_, err := s.EraseOrganization(ctx, access.Caller{}, first.OrganizationID)
+			_, err := s.EraseOrganization(ctx, first.OrganizationID)
 			return err
 		},
 	} {
@@ -168,7 +168,7 @@ func TestEraseWithoutRoomForTheLog(t *testing.T) {
 	s := org.Service{DB: d, Keys: access.NewKeys(d)}
 	ada, _ := joinBackwards(t, s)
 	err = dbtest.WithinFileSize(t, 256<<10, func() error {
-		_, err := s.EraseUser(t.Context(), access.Caller{}, ada.User.Email)
+		_, err := s.EraseUser(t.Context(), ada.User.Email)
 		return err
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), "it is deleted, but what was deleted is still in the log, "+path+"-wal: ") {

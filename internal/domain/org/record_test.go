@@ -139,7 +139,7 @@ func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.RemoveMember(t.Context(), access.Caller{}, o.ID, "ada@x.example"); err != nil {
+		if _, err := s.RemoveMember(t.Context(), o.ID, "ada@x.example"); err != nil {
 			t.Fatal(err)
 		}
 		f := activity.Filter{OrganizationID: o.ID, Scopes: []activity.Scope{activity.Key}}

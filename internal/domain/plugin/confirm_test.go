@@ -29,7 +29,7 @@ func (r rig) admin() (c access.Caller, losses map[string]func() error) {
 	orgs := org.Service{DB: r.DB, Keys: keys}
 	ctx, id := r.Context(), r.caller.Organization.ID
 	const email = "admin@acme.example"
-	_, _ = orgs.RemoveMember(ctx, access.Caller{}, id, email) // left by an earlier turn
+	_, _ = orgs.RemoveMember(ctx, id, email) // left by an earlier turn
 	installs := access.InstallApps
 	if _, err := orgs.Set(ctx, access.Caller{}, id, org.Settings{AppAccess: &installs}); err != nil {
 		r.Fatal(err)
@@ -51,11 +51,11 @@ func (r rig) admin() (c access.Caller, losses map[string]func() error) {
 	return c, map[string]func() error{
 		"key revoked": func() error { return keys.Revoke(ctx, key.ID) },
 		"lowered": func() error {
-			_, err := orgs.SetLevel(ctx, access.Caller{}, id, email, access.Member)
+			_, err := orgs.SetLevel(ctx, id, email, access.Member)
 			return err
 		},
 		"removed": func() error {
-			_, err := orgs.RemoveMember(ctx, access.Caller{}, id, email)
+			_, err := orgs.RemoveMember(ctx, id, email)
 			return err
 		},
 		"organization without apps": func() error {

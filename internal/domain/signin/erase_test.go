@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -19,7 +18,7 @@ func TestLinkBesideErasing(t *testing.T) {
 		made := make(chan error, 1)
 		link := sync.OnceFunc(func() {
 			go func() {
-				_, _, err := r.Link(r.t.Context(), access.Caller{}, "ada@x.example")
+				_, _, err := r.Link(r.t.Context(), "ada@x.example")
 				made <- err
 			}()
 		})
@@ -34,7 +33,7 @@ func TestLinkBesideErasing(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := orgs.EraseUser(r.t.Context(), access.Caller{}, "ada@x.example"); err != nil {
+		if _, err := orgs.EraseUser(r.t.Context(), "ada@x.example"); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-made; !fault.Is(err, fault.NotFound) {

@@ -56,7 +56,7 @@ func TestWaysInAreRecorded(t *testing.T) {
 		if _, err := r.ByProvider(t.Context(), person("1", "ada@x.example"), access.SessionDraft{RequestID: "request"}); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := r.Unlink(t.Context(), access.Caller{}, "ada@x.example"); err != nil || n != 1 {
+		if n, err := r.Unlink(t.Context(), "ada@x.example"); err != nil || n != 1 {
 			t.Errorf("%d, %v", n, err)
 		}
 		issuer := person("1", "").Issuer

@@ -173,7 +173,7 @@ func TestOwnInvites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Invites.AddMember(t.Context(), access.Caller{}, other.ID, ada.Email, access.Owner); err != nil {
+		if _, err := r.Invites.AddMember(t.Context(), other.ID, ada.Email, access.Owner); err != nil {
 			t.Fatal(err)
 		}
 		host := access.Caller{UserID: ada.ID, Scope: access.All, Level: access.Owner, Organization: other.Organization}

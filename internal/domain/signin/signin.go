@@ -95,8 +95,8 @@ func (s Service) Ask(ctx context.Context, email, client string) error {
 	return err
 }
 
-// Link makes a link that signs in the user with an address, to be passed on to them, and records that.
-func (s Service) Link(ctx context.Context, by access.Caller, email string) (url string, expires time.Time, err error) {
+// Link makes, for an operator, a link that signs in the user with an address, to be passed on to them, and records that.
+func (s Service) Link(ctx context.Context, email string) (url string, expires time.Time, err error) {
 	user, err := s.Organizations.UserByEmail(ctx, email)
 	if err != nil {
 		return "", time.Time{}, err
@@ -106,7 +106,7 @@ func (s Service) Link(ctx context.Context, by access.Caller, email string) (url 
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		return s.Organizations.RecordSignIn(ctx, tx, by, user, activity.Created, activity.Changed("link", nil, "for 15 minutes"))
+		return s.Organizations.RecordSignIn(ctx, tx, access.Caller{}, user, activity.Created, activity.Changed("link", nil, "for 15 minutes"))
 	})
 	return s.url(token), l.expiresAt, err
 }
@@ -280,18 +280,18 @@ func (s Service) link(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int6
 // providerField is what the activity calls the identity provider that knows a user.
 const providerField = "identity_provider"
 
-// Unlink separates a user from their accounts at the identity provider, and ends the sessions that began with it. It
-// returns how many accounts there were.
-func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n int, err error) {
+// Unlink separates a user, for an operator, from their accounts at the identity provider, and ends the sessions that
+// began with it. It returns how many accounts there were.
+func (s Service) Unlink(ctx context.Context, email string) (n int, err error) {
 	user, err := s.Organizations.UserByEmail(ctx, email)
 	if err != nil {
 		return 0, err
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if n, err = s.UnlinkSince(ctx, tx, by, user, time.Time{}); err != nil {
+		if n, err = s.UnlinkSince(ctx, tx, access.Caller{}, user, time.Time{}); err != nil {
 			return err
 		}
-		return s.Keys.RemoveSessionsBy(ctx, tx, by, user.ID, access.ByProvider)
+		return s.Keys.RemoveSessionsBy(ctx, tx, access.Caller{}, user.ID, access.ByProvider)
 	})
 	return n, err
 }

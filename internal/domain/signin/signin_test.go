@@ -71,7 +71,7 @@ func (r *rig) join(email string, byThemselves, verified bool) org.User {
 // link returns the token of a link that was printed for a user.
 func (r *rig) link(email string) string {
 	r.t.Helper()
-	url, _, err := r.Link(r.t.Context(), access.Caller{}, email)
+	url, _, err := r.Link(r.t.Context(), email)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestLink(t *testing.T) {
 		if err := r.Tidy(t.Context()); err != nil || r.count("signin_links") != 0 {
 			t.Errorf("%d links, %v", r.count("signin_links"), err)
 		}
-		if _, _, err := r.Link(t.Context(), access.Caller{}, "eve@x.example"); !fault.Is(err, fault.NotFound) {
+		if _, _, err := r.Link(t.Context(), "eve@x.example"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a stranger: %v", err)
 		}
 	})
@@ -432,7 +432,7 @@ func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, u.Email, org.SelfPatch{Email: patch.Of("married-" + email)}); err != nil {
+			if _, err := r.Organizations.SetUser(t.Context(), u.Email, org.SelfPatch{Email: patch.Of("married-" + email)}); err != nil {
 				t.Fatal(err)
 			}
 			change(func(ctx context.Context, tx *db.Tx) error {

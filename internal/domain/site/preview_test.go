@@ -229,9 +229,9 @@ func TestPreviewEnds(t *testing.T) {
 		r.suspend(r.caller, access.ReadApps)
 		ended("suspended", func() { r.suspend(r.caller, access.RootApps) })
 		r.join("second@foyer.example", access.Owner)
-		must(r.orgs.SetLevel(ctx, r.caller, r.caller.Organization.ID, "acme@foyer.example", access.Member))
+		must(r.orgs.SetLevel(ctx, r.caller.Organization.ID, "acme@foyer.example", access.Member))
 		ended("its maker is no admin any more", func() {
-			must(r.orgs.SetLevel(ctx, r.caller, r.caller.Organization.ID, "acme@foyer.example", access.Admin))
+			must(r.orgs.SetLevel(ctx, r.caller.Organization.ID, "acme@foyer.example", access.Admin))
 		})
 		later := r.DB.Now().Add(time.Hour)
 		r.DB.Now = func() time.Time { return later }

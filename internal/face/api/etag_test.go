@@ -121,11 +121,11 @@ func TestETagOfWhoDisabled(t *testing.T) {
 			r.sourceChanges(app, what, change)
 		}
 		r.sourceChanges(app, "address", func() error {
-			_, err := r.orgs.SetUser(r.t.Context(), access.Caller{}, "admin@acme.example", org.SelfPatch{Email: patch.Of("other@acme.example")})
+			_, err := r.orgs.SetUser(r.t.Context(), "admin@acme.example", org.SelfPatch{Email: patch.Of("other@acme.example")})
 			return err
 		})
 		r.sourceChanges(app, "erased", func() error {
-			_, err := r.orgs.EraseUser(r.t.Context(), access.Caller{}, "other@acme.example")
+			_, err := r.orgs.EraseUser(r.t.Context(), "other@acme.example")
 			return err
 		})
 	})

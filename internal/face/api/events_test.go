@@ -269,7 +269,7 @@ func TestEventsAsTheyCome(t *testing.T) {
 		if got := <-waited; got.status != 200 || !strings.Contains(got.body, `"name":"second"`) {
 			r.t.Error(got)
 		}
-		if _, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, "reader@acme.example"); err != nil {
+		if _, err := r.orgs.RemoveMember(r.t.Context(), r.org.ID, "reader@acme.example"); err != nil {
 			r.t.Fatal(err)
 		}
 		stream.until("event: error")
@@ -461,7 +461,7 @@ func TestEventsOfMembers(t *testing.T) {
 			}
 			did("member.changed", ada)
 		}
-		if _, err := r.orgs.SetUser(r.t.Context(), access.Caller{}, "ada@x.example", org.SelfPatch{Email: patch.Of("ada@new.example")}); err != nil {
+		if _, err := r.orgs.SetUser(r.t.Context(), "ada@x.example", org.SelfPatch{Email: patch.Of("ada@new.example")}); err != nil {
 			r.t.Fatal(err)
 		}
 		did("member.changed", ada)

@@ -49,11 +49,11 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			{"nothing", admin, func(int64) {}, 201},
 			{"revoked", admin, func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 403},
 			{"lowered", admin, func(int64) {
-				_, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email, access.Member)
+				_, err := r.orgs.SetLevel(r.t.Context(), r.org.ID, admin.User.Email, access.Member)
 				must(err)
 			}, 403},
 			{"removed", admin, func(int64) {
-				_, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email)
+				_, err := r.orgs.RemoveMember(r.t.Context(), r.org.ID, admin.User.Email)
 				must(err)
 			}, 403},
 			{"the database fails", r.owner, func(int64) {

@@ -54,13 +54,13 @@ func TestKeysOnTwoServers(t *testing.T) {
 		if here := status(r.url, key); here != 404 {
 			t.Errorf("not a member: %d", here)
 		}
-		if _, err := r.api.Invites.AddMember(t.Context(), access.Caller{}, r.org.ID, "new@acme.example", access.Member); err != nil {
+		if _, err := r.api.Invites.AddMember(t.Context(), r.org.ID, "new@acme.example", access.Member); err != nil {
 			t.Fatal(err)
 		}
 		if here, there := status(r.url, key), status(other, key); here != 200 || there != 200 {
 			t.Errorf("a new member: %d here, %d there", here, there)
 		}
-		if _, err := r.orgs.RemoveMember(t.Context(), access.Caller{}, r.org.ID, "new@acme.example"); err != nil {
+		if _, err := r.orgs.RemoveMember(t.Context(), r.org.ID, "new@acme.example"); err != nil {
 			t.Fatal(err)
 		}
 		if here := status(r.url, key); here != 404 {

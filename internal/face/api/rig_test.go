@@ -167,7 +167,7 @@ func (r *rig) newOrg(name string) org.Organization {
 
 func (r *rig) join(o org.Organization, email string, level access.Level) org.Membership {
 	r.t.Helper()
-	m, err := r.api.Invites.AddMember(r.t.Context(), access.Caller{}, o.ID, email, level)
+	m, err := r.api.Invites.AddMember(r.t.Context(), o.ID, email, level)
 	if err != nil {
 		r.t.Fatal(err)
 	}

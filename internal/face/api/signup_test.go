@@ -208,10 +208,10 @@ func TestMemberOfTwoOrganizations(t *testing.T) {
 		r.wantStatus(r.key, "PATCH", there+bob.User.UUID, `{"level":8}`, 403)
 		r.wantStatus(r.key, "PATCH", here+bob.User.UUID, `{"level":8}`, 404)
 		r.wantStatus(r.key, "DELETE", here+bob.User.UUID, "", 404)
-		if _, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, bob.User.Email, access.Admin); !fault.Is(err, fault.NotFound) {
+		if _, err := r.orgs.SetLevel(r.t.Context(), r.org.ID, bob.User.Email, access.Admin); !fault.Is(err, fault.NotFound) {
 			r.t.Errorf("set the level of no member: %v", err)
 		}
-		if _, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, bob.User.Email); !fault.Is(err, fault.NotFound) {
+		if _, err := r.orgs.RemoveMember(r.t.Context(), r.org.ID, bob.User.Email); !fault.Is(err, fault.NotFound) {
 			r.t.Errorf("remove no member: %v", err)
 		}
 		r.wantStatus(r.key, "PATCH", here+eve.User.UUID, `{"level":8}`, 200)
@@ -222,7 +222,7 @@ func TestMemberOfTwoOrganizations(t *testing.T) {
 
 func TestOrganizationsAndSelf(t *testing.T) {
 	each(t, func(r *rig) {
-		if _, err := r.api.Invites.AddMember(r.t.Context(), access.Caller{}, r.other.ID, "owner@acme.example", access.Member); err != nil {
+		if _, err := r.api.Invites.AddMember(r.t.Context(), r.other.ID, "owner@acme.example", access.Member); err != nil {
 			r.t.Fatal(err)
 		}
 		one := `{"id":"` + r.org.ID + `","name":"Acme","level":15,"access_level":9,"members_can_invite":true,"members_can_manage_apps":false,"allowed_domains":[],"created_at":"` +

@@ -42,7 +42,7 @@ func newSite(t *testing.T, d *db.DB) *site {
 		t.Fatal(err)
 	}
 	invites := invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: time.Hour, Cache: invite.NewCache()}
-	m, err := invites.AddMember(t.Context(), access.Caller{}, o.ID, "grace@acme.example", access.Owner)
+	m, err := invites.AddMember(t.Context(), o.ID, "grace@acme.example", access.Owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestPagesOfAnInvite(t *testing.T) {
 		s.want(s.get(path), 404, "This link does not work")
 
 		path = s.invited("here@x.example")
-		if _, err := s.pages.Invites.AddMember(t.Context(), access.Caller{}, s.owner.Organization.ID, "here@x.example", access.Member); err != nil {
+		if _, err := s.pages.Invites.AddMember(t.Context(), s.owner.Organization.ID, "here@x.example", access.Member); err != nil {
 			t.Fatal(err)
 		}
 		s.want(s.get(path), 404, "This link does not work")
