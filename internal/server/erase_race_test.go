@@ -120,8 +120,7 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 			return err
 		}},
 		"declined": {do: func(ctx context.Context, w *inviting) error {
-			_, err := w.Invites.Decline(ctx, w.token, access.Caller{})
-			return err
+			return w.Invites.Decline(ctx, w.token, access.Caller{})
 		}},
 		"accepted, and forgotten": {
 			before: func(ctx context.Context, w *inviting) error {

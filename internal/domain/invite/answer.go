@@ -226,13 +226,12 @@ func scopeOf(level access.Level, in org.Organization) access.Scope {
 }
 
 // Decline removes the invite behind a link.
-func (s Service) Decline(ctx context.Context, token string, by access.Caller) (Opened, error) {
-	var o Opened
-	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if o, err = s.open(ctx, tx, token); err != nil {
+func (s Service) Decline(ctx context.Context, token string, by access.Caller) error {
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		o, err := s.open(ctx, tx, token)
+		if err != nil {
 			return err
 		}
 		return s.decline(ctx, tx, by, o)
 	})
-	return o, err
 }

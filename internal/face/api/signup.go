@@ -81,7 +81,7 @@ func (a *API) acceptInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) declineInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := a.Invites.Decline(r.Context(), r.PathValue("token"), c); err != nil {
+	if err := a.Invites.Decline(r.Context(), r.PathValue("token"), c); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

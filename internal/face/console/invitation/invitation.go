@@ -195,7 +195,7 @@ func (p *Pages) decline(r *http.Request, token string, d access.SessionDraft) (m
 		case as != nil && as.Guest == "":
 			err = p.Invites.DeclineMine(ctx, p.callerOf(*as, d), o.ID, token)
 		default:
-			_, err = p.Invites.Decline(ctx, token, p.Invites.Keys.By(d, 0))
+			err = p.Invites.Decline(ctx, token, p.Invites.Keys.By(d, 0))
 		}
 		if err != nil {
 			return o, failure{error: err, opened: o}
