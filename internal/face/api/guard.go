@@ -209,7 +209,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		rec.Holder.Code = wire.Code(err)
 		panic(http.ErrAbortHandler)
 	}
-	_ = wire.WriteError(w, err) // fails if the client disconnected
+	wire.WriteError(w, err)
 }
 
 // Report logs the hidden cause of err, if there is one, with the request's id.

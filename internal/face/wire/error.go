@@ -87,15 +87,15 @@ func shortened(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
-// WriteError answers with the faults inside err.
-func WriteError(w http.ResponseWriter, err error) error {
+// WriteError answers with the faults inside err. It ignores that the client may have disconnected.
+func WriteError(w http.ResponseWriter, err error) {
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = append(AppendError(buf.b, err), '\n')
 	h := holderOf(w)
 	h.Request.Add(len(buf.b))
 	h.Code = Code(err)
-	return buf.send(w, SetHeaders(w, err), ETag{})
+	_ = buf.send(w, SetHeaders(w, err), ETag{})
 }
 
 // AppendError appends the body of the answer for the faults inside err.

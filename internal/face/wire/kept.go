@@ -54,6 +54,6 @@ func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 // ServeHTTP ignores the method: it is for paths that have only GET (see Get).
 func (k Kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := k.Write(w, r); err != nil {
-		_ = WriteError(w, err)
+		WriteError(w, err)
 	}
 }

@@ -19,7 +19,7 @@ func connect(t *testing.T, headers string) net.Conn {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := wire.ReadObject(w, r, wire.MaxBody)
-		_ = wire.WriteError(w, err)
+		wire.WriteError(w, err)
 	}))
 	t.Cleanup(server.Close)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())

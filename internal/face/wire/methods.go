@@ -26,7 +26,7 @@ func (m Methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	allowed := strings.Join(m.allowed(), ", ")
 	w.Header().Set("Allow", allowed)
-	_ = WriteError(w, fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), allowed))
+	WriteError(w, fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), allowed))
 }
 
 // Known reports whether a method is one of RFC 9110 or RFC 5789. Clients may make up

@@ -53,5 +53,5 @@ func clean(p string) bool {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	_ = WriteError(w, fault.New(fault.NotFound, "Not found.")) // fails if the client disconnected
+	WriteError(w, fault.New(fault.NotFound, "Not found."))
 }
