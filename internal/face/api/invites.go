@@ -199,7 +199,7 @@ func (a *API) linkInvite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return appendLink(b, url, expires) })
 }
 
-// appendLink appends the link of an invite and its expiry.
+// appendLink appends the link of an invite or a preview, and its expiry.
 func appendLink(b []byte, url string, expires time.Time) []byte {
 	b = wire.AppendField(append(b, '{'), "url", url)
 	return append(wire.AppendTime(b, "expires_at", expires), '}')

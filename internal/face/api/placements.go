@@ -110,8 +110,5 @@ func (a *API) previewApp(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	return writeSecret(w, http.StatusOK, func(b []byte) []byte {
-		b = wire.AppendField(append(b, '{'), "url", p.URL)
-		return append(wire.AppendTime(b, "expires_at", p.ExpiresAt), '}')
-	})
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return appendLink(b, p.URL, p.ExpiresAt) })
 }
