@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -162,17 +163,8 @@ func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin
 
 // describe sets the fields of a plugin that the manifest of a version names, and keeps the others.
 func describe(p *Plugin, m upstream.Manifest) {
-	fill(&p.Name, m.Name)
-	fill(&p.Description, m.Description)
-	fill(&p.Icon, m.Icon)
-	fill(&p.ConfigSchema, string(m.Config))
-	fill(&p.PublicJobs, string(m.PublicJobs))
-}
-
-func fill(to *string, value string) {
-	if value != "" {
-		*to = value
-	}
+	p.Name, p.Description, p.Icon = cmp.Or(m.Name, p.Name), cmp.Or(m.Description, p.Description), cmp.Or(m.Icon, p.Icon)
+	p.ConfigSchema, p.PublicJobs = cmp.Or(string(m.Config), p.ConfigSchema), cmp.Or(string(m.PublicJobs), p.PublicJobs)
 }
 
 // describeEdited sets the name and config schema that a plugin.json among edits names. An unchanged plugin.json sets
