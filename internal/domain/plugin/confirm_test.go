@@ -115,7 +115,7 @@ func TestRightLostAtTheUpstream(t *testing.T) {
 		if now, err := r.Get(r.Context(), r.caller, p.ID); err != nil || now.URL != p.URL || now.Tag != p.Tag {
 			r.Errorf("it is %+v, %v", now, err)
 		}
-		found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+		found, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
 		if apps := r.count(`SELECT COUNT(*) FROM plugins`); err != nil || apps != 1 || found.Count != 1 {
 			r.Errorf("%d apps, %d versions: %v", apps, found.Count, err)
 		}

@@ -17,15 +17,14 @@ import (
 	"foyer/internal/infra/queries"
 )
 
-// Versions returns a page of a plugin's versions, newest first and without their config_schema, and the number of the
-// current one. Only the plugin's own organization sees who made the versions of a global plugin.
-func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], current int64, err error) {
+// Versions returns a page of a plugin's versions, newest first and without their config_schema. Only the plugin's own
+// organization sees who made the versions of a global plugin.
+func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		plugin, sees, err := s.versionsSeen(ctx, q, c, id)
 		if err != nil {
 			return err
 		}
-		current = sees.current
 		found, err = queries.Page(ctx, q, p,
 			func(ctx context.Context, q db.Querier) (int, error) { return sees.count(ctx, q) },
 			func(ctx context.Context, q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
@@ -36,7 +35,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 		}
 		return err
 	})
-	return found, current, err
+	return found, err
 }
 
 // Version returns one version of a plugin: one that Versions lists, or one that the caller's sites have.

@@ -16,7 +16,7 @@ func TestVersionsAreListedWithoutSchemas(t *testing.T) {
 		for _, letter := range []string{"a", "b", "c"} {
 			r.update(p.ID, Draft{ConfigSchema: patch.Of(`[{"key":"` + strings.Repeat(letter, 200<<10) + `"}]`)})
 		}
-		found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+		found, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
 		if err != nil || len(found.Items) != 4 {
 			r.Fatalf("%d versions, %v", len(found.Items), err)
 		}

@@ -31,7 +31,7 @@ func (r rig) built(sites ...string) (Plugin, []Version) {
 // versions returns the versions of an app, oldest first.
 func (r rig) versions(id int64) []Version {
 	r.Helper()
-	found, _, err := r.Versions(r.Context(), r.caller, id, page.First)
+	found, err := r.Versions(r.Context(), r.caller, id, page.First)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestOffBelongsToItsOrganization(t *testing.T) {
 		}
 		other := r.caller
 		other.Organization.ID = "another"
-		found, _, err := r.Versions(r.Context(), other, p.ID, page.First)
+		found, err := r.Versions(r.Context(), other, p.ID, page.First)
 		if err != nil || !found.Items[1].Withdrawn.Is() || found.Items[1].Withdrawn.By.ID != 0 {
 			r.Errorf("%+v, %v", found.Items, err)
 		}

@@ -142,7 +142,7 @@ func TestUpdateURL(t *testing.T) {
 			r.Errorf("activity %+v, %v", entries.Items, err)
 		}
 		p = r.update(p.ID, Draft{URL: patch.Of(old.URL), Tag: patch.Of("v1.0.0")})
-		if found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First); err != nil || found.Count != 2 || p.Tag != "v1.0.0" || p.URL != old.URL {
+		if found, err := r.Versions(r.Context(), r.caller, p.ID, page.First); err != nil || found.Count != 2 || p.Tag != "v1.0.0" || p.URL != old.URL {
 			r.Errorf("both at once: %+v, %d versions, %v", p, found.Count, err)
 		}
 	})

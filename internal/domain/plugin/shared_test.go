@@ -41,8 +41,8 @@ func TestVersionsOfShared(t *testing.T) {
 			{r.caller, 4, map[int64]bool{1: true, 2: true, 3: true, 4: true}},
 			{other, 1, map[int64]bool{4: true}},
 		} {
-			found, current, err := r.Versions(r.Context(), c.caller, p.ID, page.First)
-			if err != nil || found.Count != c.count || len(found.Items) != c.count || current != 4 {
+			found, err := r.Versions(r.Context(), c.caller, p.ID, page.First)
+			if err != nil || found.Count != c.count || len(found.Items) != c.count || found.Items[0].Number != 4 || !found.Items[0].Current {
 				r.Errorf("%s: %d versions, %v", c.caller.Organization.Name, found.Count, err)
 			}
 			if told := found.Items[0].Message != ""; told != (c.caller.Organization == r.caller.Organization) {
@@ -66,7 +66,7 @@ func TestVersionsOfShared(t *testing.T) {
 		r.update(p.ID, Draft{IsGlobal: patch.Of(false)})
 		r.save(p.ID, "a.md", patch.Of("for us"))
 		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
-		if found, _, err := r.Versions(r.Context(), other, p.ID, page.First); err != nil || found.Count != 1 || found.Items[0].Number != 5 {
+		if found, err := r.Versions(r.Context(), other, p.ID, page.First); err != nil || found.Count != 1 || found.Items[0].Number != 5 {
 			r.Errorf("shared anew: %+v, %v", found, err)
 		}
 	})

@@ -27,7 +27,7 @@ func TestSourceDuringDelete(t *testing.T) {
 					if found := err == nil && len(s.Files) == 1; !found && !fault.Is(err, fault.NotFound) {
 						r.Errorf("source %+v, %v", s, err)
 					}
-					versions, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+					versions, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
 					if found := err == nil && len(versions.Items) == 1 && versions.Count == 1; !found && !fault.Is(err, fault.NotFound) {
 						r.Errorf("%d versions, %d counted, %v", len(versions.Items), versions.Count, err)
 					}

@@ -114,7 +114,7 @@ func (a *API) appRoutes() []Route {
 		{"POST", apps + "/{id}/enable", writeApps, changeApps, fieldless(a.enablePlugin)},
 		{"GET", apps + "/{id}/sites", readApps, seeApps, listOf(a, a.Sites.PlacementsOf, appendPlacementOf)},
 		{"GET", apps + "/{id}/health", readApps, seeApps, a.getHealth},
-		{"GET", versions, readApps, seeApps, a.listVersions},
+		{"GET", versions, readApps, seeApps, listOf(a, a.Plugins.Versions, appendVersion)},
 		{"GET", versions + "/{version}", readApps, seeApps, a.getVersion},
 		{"GET", versions + "/{version}/diff", readApps, seeApps, a.diffVersions},
 		{"POST", versions + "/{version}/withdraw", writeApps, changeApps, a.withdrawVersion},

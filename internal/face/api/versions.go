@@ -74,18 +74,6 @@ func appendReview(b []byte, r plugin.Review) []byte {
 	return append(wire.AppendList(wire.AppendName(b, "files"), r.Files, appendDiff), '}')
 }
 
-func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, _, err := a.Plugins.Versions(r.Context(), c, pathID(r, "id"), p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendVersion)
-}
-
 // appendVersion appends a version of an app.
 func appendVersion(b []byte, v plugin.Version) []byte {
 	b = wire.AppendInt(append(b, '{'), "version", v.Number)
