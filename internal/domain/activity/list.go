@@ -66,11 +66,11 @@ func Scopes() []Scope { return slices.Clone(scopes) }
 // Verbs lists all verbs.
 func Verbs() []Verb { return slices.Clone(verbs) }
 
-// ParseScope reads a scope; the fault names field.
-func ParseScope(field, text string) (Scope, error) { return choose(field, text, scopes) }
+// ParseScope reads a scope.
+func ParseScope(text string) (Scope, error) { return choose("scope", text, scopes) }
 
-// ParseVerb reads a verb; the fault names field.
-func ParseVerb(field, text string) (Verb, error) { return choose(field, text, verbs) }
+// ParseVerb reads a verb.
+func ParseVerb(text string) (Verb, error) { return choose("activity", text, verbs) }
 
 func choose[T ~string](field, text string, all []T) (T, error) {
 	if slices.Contains(all, T(text)) {

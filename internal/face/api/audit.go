@@ -54,12 +54,12 @@ func auditFilter(q url.Values) (f activity.Filter, err error) {
 	var faults fault.List
 	faults.Add(notEmpty(q, "scope", "activity", "user", "item_id", "key_id", "after"))
 	if text := q.Get("scope"); text != "" {
-		scope, err := activity.ParseScope("scope", text)
+		scope, err := activity.ParseScope(text)
 		faults.Add(err)
 		f.Scopes = []activity.Scope{scope}
 	}
 	if text := q.Get("activity"); text != "" {
-		f.Verb, err = activity.ParseVerb("activity", text)
+		f.Verb, err = activity.ParseVerb(text)
 		faults.Add(err)
 	}
 	if text := q.Get("user"); strings.Contains(text, "@") {
