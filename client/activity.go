@@ -52,7 +52,7 @@ type ActivityFilter struct {
 }
 
 func (f ActivityFilter) addTo(query url.Values) url.Values {
-	setID(query, "app", f.AppID)
+	setInt(query, "app", f.AppID)
 	set(query, "user", f.User)
 	return query
 }

@@ -146,7 +146,7 @@ func (f AppFilter) addTo(query url.Values) url.Values {
 	}
 	set(query, "update", f.Update)
 	set(query, "state", f.State)
-	setID(query, "site", f.Site)
+	setInt(query, "site", f.Site)
 	if f.IDs != nil {
 		var ids []string
 		for _, id := range f.IDs {
@@ -165,10 +165,10 @@ func set(query url.Values, name, value string) {
 	}
 }
 
-// setID sets a parameter, unless the number is 0.
-func setID(query url.Values, name string, id int64) {
-	if id != 0 {
-		query.Set(name, strconv.FormatInt(id, 10))
+// setInt sets a parameter, unless the number is 0.
+func setInt[N ~int | ~int64](query url.Values, name string, n N) {
+	if n != 0 {
+		query.Set(name, strconv.FormatInt(int64(n), 10))
 	}
 }
 

@@ -53,8 +53,8 @@ func (f AuditFilter) addTo(query url.Values) url.Values {
 	set(query, "activity", f.Activity)
 	set(query, "user", f.User)
 	set(query, "item_id", f.ItemID)
-	setID(query, "key_id", f.KeyID)
-	setID(query, "after", f.After)
+	setInt(query, "key_id", f.KeyID)
+	setInt(query, "after", f.After)
 	setTime(query, "since", f.Since)
 	setTime(query, "until", f.Until)
 	return query

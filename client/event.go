@@ -37,9 +37,7 @@ type EventRange struct {
 // ListEvents reads events.
 func (o *Organization) ListEvents(ctx context.Context, r EventRange) (EventList, error) {
 	query := url.Values{"after": {strconv.FormatInt(r.After, 10)}}
-	if r.Limit != 0 {
-		query.Set("limit", strconv.Itoa(r.Limit))
-	}
+	setInt(query, "limit", r.Limit)
 	if r.Wait != 0 {
 		query.Set("wait", strconv.Itoa(int(math.Ceil(r.Wait.Seconds()))))
 	}

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -64,9 +63,7 @@ func (f InviteFilter) addTo(query url.Values) url.Values {
 	}
 	set(query, "delivery", f.Delivery)
 	set(query, "search", f.Search)
-	if f.Level != 0 {
-		set(query, "level", strconv.Itoa(int(f.Level)))
-	}
+	setInt(query, "level", f.Level)
 	set(query, "id", f.ID)
 	return query
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -50,9 +49,7 @@ func (o *Organization) AllMembers(ctx context.Context, f MemberFilter) iter.Seq2
 
 func (f MemberFilter) addTo(query url.Values) url.Values {
 	set(query, "search", f.Search)
-	if f.Level != 0 {
-		query.Set("level", strconv.Itoa(int(f.Level)))
-	}
+	setInt(query, "level", f.Level)
 	return query
 }
 

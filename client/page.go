@@ -35,12 +35,8 @@ type Range struct {
 }
 
 func (r Range) addTo(query url.Values) url.Values {
-	if r.Limit != 0 {
-		query.Set("limit", strconv.Itoa(r.Limit))
-	}
-	if r.Offset != 0 {
-		query.Set("offset", strconv.Itoa(r.Offset))
-	}
+	setInt(query, "limit", r.Limit)
+	setInt(query, "offset", r.Offset)
 	return query
 }
 
@@ -49,7 +45,7 @@ func all[T any](ctx context.Context, e endpoint, path string, query url.Values) 
 	first := url.Values{"limit": {"1000"}}
 	maps.Copy(first, query)
 	return func(yield func(T, error) bool) {
-		for next, more := first, true; more; more = next != nil {
+		for next := first; next != nil; {
 			page, err := ask[Page[T]](ctx, e, http.MethodGet, path, next, nil)
 			for _, result := range page.Results {
 				if !yield(result, nil) {

@@ -263,7 +263,7 @@ func (o *Organization) AllSitesOfApp(ctx context.Context, appID int64) iter.Seq2
 // one. The zero time is a day ago.
 func (o *Organization) GetHealth(ctx context.Context, appID, siteID int64, since time.Time) (Health, error) {
 	query := from(since)
-	setID(query, "site", siteID)
+	setInt(query, "site", siteID)
 	return ask[Health](ctx, o.at, http.MethodGet, appPath(appID)+"/health", query, nil)
 }
 

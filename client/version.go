@@ -95,8 +95,6 @@ func (o *Organization) AllVersions(ctx context.Context, id int64) iter.Seq2[Vers
 // DiffVersions compares a version with another, or with its predecessor if against is 0.
 func (o *Organization) DiffVersions(ctx context.Context, id, version, against int64) (Diffs, error) {
 	query := url.Values{}
-	if against != 0 {
-		query.Set("against", strconv.FormatInt(against, 10))
-	}
+	setInt(query, "against", against)
 	return ask[Diffs](ctx, o.at, http.MethodGet, versionPath(id, version)+"/diff", query, nil)
 }
