@@ -231,7 +231,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 func TestFaultsAreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		`{"type":"invalid_request","code":"not_found","detail":"There is no app 9 in this organization.","attr":null,`: missing("app", 9),
+		`{"type":"invalid_request","code":"not_found","detail":"There is no app 9 in this organization.","attr":null,`: missing("app", "9"),
 		`{"type":"validation_error","code":"required","detail":"Must be given.","attr":"name",`:                        fault.Field(fault.Required, "name", "Must be given."),
 		`{"type":"command_error","code":"failed","detail":"no key was given","attr":null,`:                             errors.New("no key was given"),
 	} {

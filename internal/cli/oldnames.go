@@ -78,7 +78,7 @@ func (e *environment) beforeProfile() beforeProfile {
 	switch {
 	case e.variables["FOYER_URL"] != "":
 		return "FOYER_URL"
-	case e.meansDatabase(map[string]bool{}):
+	case e.meansDatabase(nil):
 		return "the database here"
 	case strings.TrimSpace(e.variables["FOYER_KEY"]) != "":
 		return "FOYER_KEY"

@@ -76,12 +76,12 @@ func theOne[T any](ids []T, what string, none error) (id T, err error) {
 	return id, fault.New(fault.Invalid, "There are %d %s: give the id of one, %s.", len(ids), what, strings.Join(texts, " or "))
 }
 
-func missing(kind string, id any) error {
-	return fault.New(fault.NotFound, "There is no %s %v in this organization.", kind, id)
+func missing(kind, id string) error {
+	return fault.New(fault.NotFound, "There is no %s %s in this organization.", kind, id)
 }
 
 // orMissing names the missing item: the API has the same answer for all.
-func orMissing(err error, kind string, id any) error {
+func orMissing(err error, kind, id string) error {
 	if client.IsNotFound(err) {
 		return missing(kind, id)
 	}

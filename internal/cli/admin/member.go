@@ -39,8 +39,6 @@ type level struct {
 	Level string `required:"" enum:"member,admin,owner" placeholder:"LEVEL" help:"What the member may do: member, admin or owner."`
 }
 
-func (l level) parse() (access.Level, error) { return access.ParseLevel("level", l.Level) }
-
 func (c memberAdd) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	o, level, err := c.check(ctx, d, c.level)
 	if err != nil {
@@ -54,7 +52,7 @@ func (c memberAdd) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 }
 
 func (w where) check(ctx context.Context, d *server.Domain, l level) (org.Organization, access.Level, error) {
-	parsed, err := l.parse()
+	parsed, err := access.ParseLevel("level", l.Level)
 	if err != nil {
 		return org.Organization{}, 0, err
 	}

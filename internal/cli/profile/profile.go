@@ -2,6 +2,7 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ func (f File) Get(name string) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	if name == "" {
-		name = Default
-	}
+	name = cmp.Or(name, Default)
 	p, ok := all[name]
 	switch {
 	case ok:

@@ -275,27 +275,17 @@ func fit(widths []int, room int) {
 
 // text returns a cell in the format for other programs.
 func text(cell any) string {
-	switch v := cell.(type) {
-	case time.Time:
-		if v.IsZero() {
+	if p := reflect.ValueOf(cell); p.Kind() == reflect.Pointer {
+		if p.IsNil() {
 			return ""
 		}
-		return v.UTC().Format(time.RFC3339)
-	case *time.Time:
-		if v == nil {
+		return text(p.Elem().Interface())
+	}
+	if t, ok := cell.(time.Time); ok {
+		if t.IsZero() {
 			return ""
 		}
-		return text(*v)
-	case *int64:
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatInt(*v, 10)
-	case *string:
-		if v == nil {
-			return ""
-		}
-		return *v
+		return t.UTC().Format(time.RFC3339)
 	}
 	return fmt.Sprint(cell)
 }
