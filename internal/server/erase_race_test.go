@@ -69,7 +69,9 @@ func (w *inviting) meanwhile(t *testing.T, do func() error) (begin func(), ended
 	done := make(chan error, 1)
 	return sync.OnceFunc(func() {
 		go func() { done <- do() }()
-		awaitWaiting(t, w.DB, 1, func() int { return len(done) })
+		if err := dbtest.AwaitWaiting(t.Context(), w.DB, 1, done); err != nil {
+			t.Error(err)
+		}
 	}), done
 }
 
@@ -238,18 +240,18 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 		if _, err := db.All[int](ctx, tx, nil, `SELECT 1 FROM quotas FOR UPDATE`); err != nil {
 			return err
 		}
-		done := func() int { return len(invited) + len(erased) }
 		go func() {
 			_, err := w.Organizations.EraseUser(t.Context(), married)
 			erased <- err
 		}()
-		awaitWaiting(t, w.DB, 1, done)
+		if err := dbtest.AwaitWaiting(t.Context(), w.DB, 1, erased); err != nil {
+			return err
+		}
 		go func() {
 			_, err := w.Invites.CreateBulk(t.Context(), host, drafts)
 			invited <- err
 		}()
-		awaitWaiting(t, w.DB, 2, done)
-		return nil
+		return dbtest.AwaitWaiting(t.Context(), w.DB, 2, invited, erased)
 	})
 	if err := errors.Join(err, <-invited, <-erased); err != nil {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -49,43 +50,38 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			}
 			save := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), tc.method, path, strings.NewReader(tc.body)))
 			save.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
-			saved, erased := make(chan answer, 1), make(chan error, 1)
+			saved, erased := make(chan error, 1), make(chan error, 1)
 			raw := dbtest.Open(t, url)
 			err = raw.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				if _, err := db.All[int](ctx, tx, nil, `SELECT 1 FROM `+tc.waitsFor+" FOR UPDATE"); err != nil {
 					return err
 				}
-				done := func() int { return len(saved) + len(erased) }
-				go func() { saved <- do(t, save) }()
-				awaitWaiting(t, d.DB, 1, done)
+				go func() {
+					var err error
+					if got := do(t, save); got.status >= 500 {
+						err = fmt.Errorf("saved: %d: %s", got.status, got.body)
+					}
+					saved <- err
+				}()
+				if err := dbtest.AwaitWaiting(t.Context(), d.DB, 1, saved); err != nil {
+					return err
+				}
 				go func() {
 					_, err := d.Organizations.EraseUser(t.Context(), ada.User.Email)
 					erased <- err
 				}()
-				awaitWaiting(t, d.DB, 2, done)
-				return nil
+				return dbtest.AwaitWaiting(t.Context(), d.DB, 2, saved, erased)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := <-erased; err != nil {
-				t.Errorf("erased: %v", err)
-			}
-			if got := <-saved; got.status >= 500 {
-				t.Errorf("saved: %d: %s", got.status, got.body)
+			if err := errors.Join(<-erased, <-saved); err != nil {
+				t.Error(err)
 			}
 			if tables := holding(t, raw, ada.User.Email); tables != nil {
 				t.Errorf("%q have the address", tables)
 			}
 		})
-	}
-}
-
-// awaitWaiting returns once n transactions wait for locks or are done.
-func awaitWaiting(t *testing.T, d *db.DB, n int, done func() int) {
-	t.Helper()
-	for waiting := 0; waiting+done() < n; {
-		waiting, _ = dbtest.Waiting(t.Context(), d)
 	}
 }
 

@@ -393,12 +393,7 @@ func whileErasing(t *testing.T, s *running, url string, after []int, change func
 		}
 		begun++
 		go func() { changed <- change(context.WithoutCancel(t.Context())) }()
-		for tick := time.Tick(10 * time.Millisecond); ; <-tick {
-			n, err := dbtest.Waiting(context.WithoutCancel(t.Context()), raw)
-			if n+len(changed) >= begun || err != nil {
-				return err
-			}
-		}
+		return dbtest.AwaitWaiting(context.WithoutCancel(t.Context()), raw, begun, changed)
 	}
 	for _, i := range slices.Backward(after) {
 		d.Organizations.OrganizationErasers = slices.Insert(d.Organizations.OrganizationErasers, i, begin)

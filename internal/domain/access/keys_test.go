@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,11 +96,8 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
 				made <- err
 			}()
-			for waiting := 0; strings.HasPrefix(url, "postgres:") && waiting == 0; {
-				var err error
-				if waiting, err = db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`); err != nil {
-					return err
-				}
+			if err := dbtest.AwaitWaiting(t.Context(), d, 1, made); err != nil {
+				return err
 			}
 			return markKeyUsed(t.Context(), tx, lastuse.Used{ID: ids[1]}, at)
 		})
@@ -135,7 +131,7 @@ func TestUseIsNotedWhileRevoked(t *testing.T) {
 				return err
 			}
 			note()
-			return waitForOthers(t, d, 1, noted)
+			return dbtest.AwaitWaiting(t.Context(), d, 1, noted)
 		})
 		if failed := <-noted; err != nil || failed != nil {
 			t.Errorf("%v, %v", err, failed)
@@ -188,7 +184,7 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 						go func() {
 							revoked <- k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error { return revoke(ctx, k, tx, userID) })
 						}()
-						err = errors.Join(err, waitForOthers(t, d, 1, revoked))
+						err = errors.Join(err, dbtest.AwaitWaiting(t.Context(), d, 1, revoked))
 					}
 					return err
 				})
@@ -198,15 +194,6 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 			})
 		})
 	}
-}
-
-// waitForOthers returns once that many other transactions wait for this one, or one is done.
-func waitForOthers(t *testing.T, d *db.DB, others int, done chan error) (err error) {
-	t.Helper()
-	for waiting := 0; waiting < others && len(done) == 0 && err == nil; {
-		waiting, err = dbtest.Waiting(t.Context(), d)
-	}
-	return err
 }
 
 // No key is bound to an organization while its user's membership ends: the key would not be revoked with it.
@@ -228,7 +215,7 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 				return err
 			}
 			create()
-			if err := waitForOthers(t, k.DB, 1, made); err != nil {
+			if err := dbtest.AwaitWaiting(t.Context(), k.DB, 1, made); err != nil {
 				return err
 			}
 			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, userID)
@@ -263,7 +250,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 			begin := sync.OnceFunc(func() { go func() { done <- wanted.do() }() })
 			err := k.Change(t.Context(), func(context.Context, *db.Tx) error {
 				begin()
-				err := waitForOthers(t, k.DB, 1, done)
+				err := dbtest.AwaitWaiting(t.Context(), k.DB, 1, done)
 				passed.Store(int64(time.Hour))
 				return err
 			})

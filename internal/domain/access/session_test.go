@@ -230,7 +230,7 @@ func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
 				return err
 			}
 			start()
-			return waitForOthers(t, k.DB, 1, begun)
+			return dbtest.AwaitWaiting(t.Context(), k.DB, 1, begun)
 		})
 		if refused := <-begun; err != nil || !fault.Is(refused, fault.AuthenticationFailed) {
 			t.Errorf("%v, %v", err, refused)
@@ -254,7 +254,7 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 				return err
 			}
 			start()
-			if err := waitForOthers(t, k.DB, 1, begun); err != nil {
+			if err := dbtest.AwaitWaiting(t.Context(), k.DB, 1, begun); err != nil {
 				return err
 			}
 			return k.revoke(ctx, tx, Caller{}, key)
@@ -282,7 +282,7 @@ func TestSessionsGiveWayOnce(t *testing.T) {
 		start, begun := beginBeside(t, k, atOnce, SessionDraft{UserID: userID, Method: ByMail})
 		err := k.Change(t.Context(), func(context.Context, *db.Tx) error {
 			start()
-			return waitForOthers(t, k.DB, atOnce, begun)
+			return dbtest.AwaitWaiting(t.Context(), k.DB, atOnce, begun)
 		})
 		for range atOnce {
 			err = errors.Join(err, <-begun)

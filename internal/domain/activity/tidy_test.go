@@ -154,18 +154,12 @@ func tidyWhileErasing(t *testing.T, tidy func(context.Context, *db.DB, time.Time
 		t.Fatal(err)
 	}
 	tidied, erased := make(chan error, 1), make(chan error, 1)
-	await := func(others int) (err error) {
-		for waiting := 0; waiting+len(tidied)+len(erased) < others && err == nil; {
-			waiting, err = dbtest.Waiting(t.Context(), d)
-		}
-		return err
-	}
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		if _, err := db.One[int64](ctx, tx, nil, `SELECT id FROM activity ORDER BY id LIMIT 1 FOR UPDATE`); err != nil {
 			return err
 		}
 		go func() { tidied <- tidy(t.Context(), d, d.Now()) }()
-		if err := await(1); err != nil {
+		if err := dbtest.AwaitWaiting(t.Context(), d, 1, tidied, erased); err != nil {
 			return err
 		}
 		go func() {
@@ -173,7 +167,7 @@ func tidyWhileErasing(t *testing.T, tidy func(context.Context, *db.DB, time.Time
 				return activity.Erase(ctx, tx, activity.Person{UserID: 1, UUID: "user-1", Emails: []string{"ada@x.example"}})
 			})
 		}()
-		return await(2)
+		return dbtest.AwaitWaiting(t.Context(), d, 2, tidied, erased)
 	})
 	if err := errors.Join(err, <-tidied, <-erased); err != nil {
 		t.Error(err)

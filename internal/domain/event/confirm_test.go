@@ -34,7 +34,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 				return err
 			}
 			create()
-			err := r.waitForAnother(made)
+			err := dbtest.AwaitWaiting(r.Context(), r.DB, 1, made)
 			r.pass(time.Hour)
 			return err
 		})
@@ -42,12 +42,4 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 			r.Errorf("%v, %v", err, failed)
 		}
 	})
-}
-
-// waitForAnother returns once another transaction waits for this one, or one is done.
-func (r rig) waitForAnother(done chan error) (err error) {
-	for waiting := 0; waiting == 0 && len(done) == 0 && err == nil; {
-		waiting, err = dbtest.Waiting(r.Context(), r.DB)
-	}
-	return err
 }

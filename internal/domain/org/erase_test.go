@@ -103,11 +103,11 @@ func TestEraseWhileUseIsNoted(t *testing.T) {
 						return db.Exec(ctx, tx, update, what.OrganizationID, what.ID, at)
 					})
 				}()
-				if err := awaitWaiting(t.Context(), beside, done, 1); err != nil {
+				if err := dbtest.AwaitWaiting(t.Context(), beside, 1, done); err != nil {
 					return err
 				}
 				go func() { done <- erase(t.Context(), s, first) }()
-				return awaitWaiting(t.Context(), beside, done, 2)
+				return dbtest.AwaitWaiting(t.Context(), beside, 2, done)
 			})
 			if err := errors.Join(err, <-done, <-done); err != nil {
 				t.Error(err)
@@ -142,16 +142,6 @@ func joinBackwards(t *testing.T, s org.Service) (first org.Membership, others []
 	}
 	others = []org.Membership{add(ids[1], "ada@x.example"), add(ids[0], "bob@x.example")}
 	return add(ids[0], "ada@x.example"), others
-}
-
-// awaitWaiting returns once that many transactions wait for others, or one is done.
-func awaitWaiting(ctx context.Context, d *db.DB, done <-chan error, n int) error {
-	for tick := time.Tick(10 * time.Millisecond); len(done) == 0; <-tick {
-		if now, err := dbtest.Waiting(ctx, d); now >= n || err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A user is erased even if there is no room to empty the log: the error says so, and a restart empties the log. Not

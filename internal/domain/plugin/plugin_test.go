@@ -322,12 +322,8 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 				return err
 			}
 			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
-			for blocked := dbtest.IsSQLite(r, r.DB); !blocked; { // on SQLite it waits for its transaction to begin
-				n, err := db.One[int](r.Context(), tx, nil, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
-				if err != nil {
-					return err
-				}
-				blocked = n > 0
+			if err := dbtest.AwaitWaiting(r.Context(), r.DB, 1, deleted); err != nil {
+				return err
 			}
 			_, err := r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
 			return err

@@ -253,12 +253,6 @@ func TestUpdatesAreDueDuringAnErasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken, erased := make(chan error, 1), make(chan error, 1)
-	await := func(others int) (err error) {
-		for waiting := 0; waiting+len(taken)+len(erased) < others && err == nil; {
-			waiting, err = dbtest.Waiting(t.Context(), d)
-		}
-		return err
-	}
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM plugin_sources WHERE plugin_id = $1 FOR UPDATE`, apps[0].ID); err != nil {
 			return err
@@ -268,14 +262,14 @@ func TestUpdatesAreDueDuringAnErasure(t *testing.T) {
 				return cmp.Or(LockAll(ctx, tx, r.caller.Organization.ID), r.EraseOrganization(ctx, tx, r.caller.Organization.ID))
 			})
 		}()
-		if err := await(1); err != nil {
+		if err := dbtest.AwaitWaiting(t.Context(), d, 1, taken, erased); err != nil {
 			return err
 		}
 		go func() {
 			_, err := r.takeDue(t.Context(), everySix)
 			taken <- err
 		}()
-		return await(2)
+		return dbtest.AwaitWaiting(t.Context(), d, 2, taken, erased)
 	})
 	if err := errors.Join(err, <-taken, <-erased); err != nil {
 		t.Error(err)

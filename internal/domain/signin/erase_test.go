@@ -28,10 +28,7 @@ func TestLinkBesideErasing(t *testing.T) {
 				return err
 			}
 			link()
-			for waiting := 0; waiting == 0 && len(made) == 0; {
-				waiting, _ = dbtest.Waiting(r.t.Context(), r.DB)
-			}
-			return nil
+			return dbtest.AwaitWaiting(r.t.Context(), r.DB, 1, made)
 		})
 		if _, err := orgs.EraseUser(r.t.Context(), "ada@x.example"); err != nil {
 			t.Fatal(err)

@@ -25,14 +25,10 @@ func (r rig) meanwhile(do func() error) (start func(), end func()) {
 	done := make(chan error, 1)
 	start = sync.OnceFunc(func() {
 		go func() { done <- do() }()
-		for late := time.Now().Add(30 * time.Second); ; {
-			if n, err := dbtest.Waiting(r.Context(), r.DB); err != nil || n > 0 {
-				return // the caller's next query shows an error
-			}
-			if time.Now().After(late) {
-				r.Error("nobody waits")
-				return
-			}
+		ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
+		defer cancel()
+		if err := dbtest.AwaitWaiting[error](ctx, r.DB, 1); err != nil {
+			r.Error("nobody waits:", err)
 		}
 	})
 	return start, func() {

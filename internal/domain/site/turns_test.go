@@ -78,10 +78,7 @@ func TestTooManyErrorsOnTwoServers(t *testing.T) {
 		go func() {
 			other <- r.Manifests.Counts.writeErrors(context.WithoutCancel(t.Context()), []errorKey{newest}, map[errorKey]*noted{newest: {n: 1, last: r.DB.Now()}})
 		}()
-		for waiting := 0; waiting+len(other) == 0 && err == nil; {
-			waiting, err = dbtest.Waiting(t.Context(), r.DB)
-		}
-		return cmp.Or(err, write(ctx, tx, newest, r.DB.Now()))
+		return cmp.Or(dbtest.AwaitWaiting(t.Context(), r.DB, 1, other), write(ctx, tx, newest, r.DB.Now()))
 	})
 	if err := errors.Join(err, <-other); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,7 @@ func TestServersThatBeginAtOnce(t *testing.T) {
 		for _, q := range servers {
 			go func() { scheduled <- q.does(kinds).schedule(t.Context()) }()
 		}
-		for waiting := 0; waiting+len(scheduled) < 2; {
-			var err error
-			waiting, err = dbtest.Waiting(t.Context(), d)
-			if err != nil {
-				return err
-			}
-		}
-		return errUndone
+		return cmp.Or(dbtest.AwaitWaiting(t.Context(), d, 2, scheduled), errUndone)
 	})
 	if !errors.Is(err, errUndone) {
 		t.Error(err)

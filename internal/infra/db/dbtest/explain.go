@@ -3,6 +3,7 @@ package dbtest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"foyer/internal/infra/db"
 )
@@ -32,6 +33,20 @@ func Waiting(ctx context.Context, d *db.DB) (int, error) {
 func Statements(d *db.DB) int64 {
 	n, _, _ := d.Stats()
 	return n
+}
+
+// AwaitWaiting returns once n transactions wait, as [Waiting] counts them, or have sent to one of the channels.
+func AwaitWaiting[T any](ctx context.Context, d *db.DB, n int, done ...<-chan T) error {
+	for tick := time.Tick(time.Millisecond); ; <-tick {
+		ended := 0
+		for _, c := range done {
+			ended += len(c)
+		}
+		waiting, err := Waiting(ctx, d)
+		if ended+waiting >= n || err != nil {
+			return err
+		}
+	}
 }
 
 // Analyze collects the statistics that PostgreSQL's autovacuum would collect later; SQLite does without.
