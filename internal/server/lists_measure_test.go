@@ -105,7 +105,7 @@ func listPaths(t *testing.T, s *running) []string {
 
 // TestLists requests each list of a large organization and of a small one in turn, each time after a change in both. It
 // compares the fastest times, since other work of the machine only adds to them.
-func TestLists(t *testing.T) { //nolint:paralleltest // it measures
+func TestLists(t *testing.T) { // not parallel: it measures
 	if !*lists {
 		t.Skip("ask for it with -lists")
 	}

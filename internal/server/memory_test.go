@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCollectLess(t *testing.T) { //nolint:paralleltest // of the whole process
+func TestCollectLess(t *testing.T) { // not parallel: GOGC is of the whole process
 	gogc := []gauges.Sample{{Name: "/gc/gogc:percent"}}
 	t.Setenv("GOGC", "100")
 	gauges.Read(gogc)

@@ -33,7 +33,7 @@ const (
 
 // TestManifestCost compares the server's CPU time for a manifest with that for an app (W1 of docs/performance.md): a
 // manifest may cost 1.3 times as much.
-func TestManifestCost(t *testing.T) { //nolint:paralleltest // it measures
+func TestManifestCost(t *testing.T) { // not parallel: it measures
 	if !*costs {
 		t.Skip("ask for it with -costs")
 	}

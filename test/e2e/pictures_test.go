@@ -68,7 +68,7 @@ func TestPictures(t *testing.T) {
 		if len(picture) > maxPicture {
 			t.Errorf("%s has %d bytes", name, len(picture))
 		}
-		if err := os.WriteFile(filepath.Join(*pictures, name+".png"), picture, 0o644); err != nil { //nolint:gosec // it is checked in
+		if err := os.WriteFile(filepath.Join(*pictures, name+".png"), picture, 0o644); err != nil { // it is checked in
 			t.Fatal(err)
 		}
 	}

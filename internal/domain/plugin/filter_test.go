@@ -207,7 +207,7 @@ func TestFindEdited(t *testing.T) {
 // TestFindTimes measures each filter among 1,000,000 apps of one organization. A search and a count take at most a
 // second; the page of any other filter takes at most twice the time of no filter, plus some noise. All are read by an
 // index, except a search on PostgreSQL: the table holds nothing but what it looks at, so it is scanned.
-func TestFindTimes(t *testing.T) { //nolint:paralleltest // it measures
+func TestFindTimes(t *testing.T) { // not parallel: it measures
 	if !*million {
 		t.Skip("ask for it with -million")
 	}

@@ -253,7 +253,7 @@ func TestChoices(t *testing.T) {
 
 // Checking a value takes time proportional to its length, however many choices there are, because other writers wait
 // meanwhile.
-func TestManyChoices(t *testing.T) { //nolint:paralleltest // it measures
+func TestManyChoices(t *testing.T) { // not parallel: it measures
 	s := newSchema(`[{"key": "n", "type": "choice", "choices": [` + strings.Repeat(`"a",`, 50_000) + `"b"]}]`)
 	took := time.Hour // the fastest of several runs, because the machine may be busy
 	for range 5 {

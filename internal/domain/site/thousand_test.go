@@ -17,9 +17,7 @@ import (
 var timed = flag.Bool("timed", false, "tests that measure fail if something takes too long, which it may on a busy machine")
 
 // An app on 1,000 sites is upgraded within 100 MB, with a dozen statements for each batch of sites; on an idle machine,
-// within 2 s.
-//
-//nolint:paralleltest // what it allocates is counted for the whole process
+// within 2 s. Not parallel: what it allocates is counted for the whole process.
 func TestFollowThousandSites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes 1,000 sites")

@@ -15,7 +15,7 @@ import (
 
 // TestBudget checks the cost of the requests of docs/performance.md in statements and allocations, which do not depend
 // on the machine. A change that makes a request more expensive must say so here.
-func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
+func TestBudget(t *testing.T) { // not parallel: it counts the allocations of the whole process
 	for engine, url := range []string{"sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), dbtest.Postgres(t)} {
 		t.Run([]string{"sqlite", "postgres"}[engine], func(t *testing.T) {
 			r := newRig(t, dbtest.Open(t, url))

@@ -70,7 +70,7 @@ func (r *rig) fillActivity(n int) {
 const maxStreamHeap = 64 << 20
 
 // A stream of any number of entries does not hold them in memory and misses none, and all of them can be verified.
-func TestStreamOfManyEntries(t *testing.T) { //nolint:paralleltest // it measures the memory of the whole process
+func TestStreamOfManyEntries(t *testing.T) { // not parallel: it measures the memory of the whole process
 	for _, url := range []string{"sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), dbtest.Postgres(t)} {
 		engine, _, _ := strings.Cut(url, ":")
 		t.Run(engine, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 	err = tryPage.Execute(&page, struct {
 		Name    string
 		Element template.HTML
-	}{plaintext.VisibleLine(s.Name, maxShownName), template.HTML(a.Sites.Snippet(s))}) //nolint:gosec // of the base url and a token
+	}{plaintext.VisibleLine(s.Name, maxShownName), template.HTML(a.Sites.Snippet(s))}) // of the base url and a token
 	if err != nil {
 		return err
 	}

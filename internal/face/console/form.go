@@ -137,7 +137,7 @@ func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
 	if len(notes) > 0 {
 		marks += `aria-describedby="` + strings.Join(notes, " ") + `"`
 	}
-	return template.HTMLAttr(marks) //nolint:gosec // the ids are ours
+	return template.HTMLAttr(marks) // the ids are ours
 }
 
 // Filled returns the value that a field of the form is filled with: the sent one, if the form was refused.
@@ -152,7 +152,7 @@ func (f Frame) Filled(do, name, otherwise string) string {
 // refused form came with.
 func (f Frame) Was(do, name, stored string) template.HTML {
 	name = was(name)
-	return template.HTML(`<input type="hidden" name="` + template.HTMLEscapeString(name) + `" value="` + template.HTMLEscapeString(f.Filled(do, name, stored)) + `">`) //nolint:gosec // it is escaped
+	return template.HTML(`<input type="hidden" name="` + template.HTMLEscapeString(name) + `" value="` + template.HTMLEscapeString(f.Filled(do, name, stored)) + `">`) // it is escaped
 }
 
 // Fills reports whether the refused form has a field with this id. Boxes send nothing unless one is ticked.

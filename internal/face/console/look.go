@@ -19,7 +19,7 @@ func picture(icon string) template.URL {
 	if !pictures().MatchString(icon) {
 		return ""
 	}
-	return template.URL(icon) //nolint:gosec // a picture, of letters that end no attribute
+	return template.URL(icon) // a picture, of letters that end no attribute
 }
 
 // initials stand for an app without an icon.

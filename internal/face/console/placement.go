@@ -39,7 +39,7 @@ func (p Placed) FaultID(name string) string { return "fault-" + url.PathEscape(n
 // Marks returns the attributes of a field. The fault of a value is below its field.
 func (p Placed) Marks(do, name string, notes ...string) template.HTMLAttr {
 	if key, ok := strings.CutPrefix(name, "config."); ok && p.wrong[key] != "" {
-		return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + template.HTMLEscapeString(p.FaultID(name)) + `"`) //nolint:gosec // it is escaped
+		return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + template.HTMLEscapeString(p.FaultID(name)) + `"`) // it is escaped
 	}
 	return p.Frame.Marks(do, name, notes...)
 }

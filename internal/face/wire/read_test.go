@@ -69,7 +69,7 @@ func manyFields(n int) string {
 }
 
 // An announced length is not trusted: no memory is allocated for it.
-func TestAnnouncedLengthCostsNothing(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+func TestAnnouncedLengthCostsNothing(t *testing.T) { // not parallel: it counts what the process allocates
 	if bytes := testing.Benchmark(BenchmarkAnnouncedLength).AllocedBytesPerOp(); bytes == 0 || bytes > 200<<10 {
 		t.Errorf("reading {} takes %d bytes", bytes)
 	}

@@ -76,7 +76,7 @@ func same(t *testing.T, o wire.Object, name string, raw json.RawMessage) {
 }
 
 // A text that is kept does not keep the body that it came in.
-func TestTextsKeepNoBody(t *testing.T) { //nolint:paralleltest // it measures the memory of the whole process
+func TestTextsKeepNoBody(t *testing.T) { // not parallel: it measures the memory of the whole process
 	const bodies = 64
 	body := `{"text":"x","number":1e3,"json":{"a":1},"spaces":{` + strings.Repeat(" ", wire.MaxBody-100) + `}}`
 	var kept [4 * bodies]string

@@ -63,7 +63,7 @@ func TestRefusalsAreShort(t *testing.T) {
 }
 
 // Arrays in arrays have no fields, so they are not searched: when each level was, a body of 1 MB took 9 s.
-func TestStrictLeavesArraysInArrays(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+func TestStrictLeavesArraysInArrays(t *testing.T) { // not parallel: it counts what the process allocates
 	if used := testing.Benchmark(BenchmarkStrictArraysInArrays).AllocedBytesPerOp(); used == 0 || used > 1<<20 {
 		t.Errorf("%d bytes are used for a body of 10 kB", used)
 	}

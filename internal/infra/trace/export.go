@@ -44,7 +44,7 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 		endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
 	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
-		return nil, nil //nolint:nilnil // a nil Tracer is one that is off
+		return nil, nil // a nil Tracer is one that is off
 	}
 	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%s: must be a url that begins with http:// or https://", name)

@@ -125,7 +125,7 @@ func (s *Span) End() {
 func digits(n int) string {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = byte(rand.Uint32()) //nolint:gosec // an id, no secret
+		b[i] = byte(rand.Uint32()) // an id, no secret
 	}
 	b[0] |= 1
 	return hex.EncodeToString(b)

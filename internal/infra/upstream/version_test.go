@@ -56,7 +56,7 @@ func TestOlder(t *testing.T) {
 }
 
 // The highest of many versions are found without sorting all, which took seconds for as many as a git host may send.
-func TestTags(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
+func TestTags(t *testing.T) { // not parallel: it counts the allocations of the whole process
 	const many = 10_000
 	refs := []smartgit.Ref{{Name: "refs/tags/latest"}}
 	for i := range many {

@@ -113,7 +113,7 @@ func (g *Guides) show(w http.ResponseWriter, r *http.Request) {
 		body = strings.ReplaceAll(body, exampleServer, html.EscapeString(g.BaseURL))
 	}
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("guide.html", Page{
-		Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: titles[at].Title, Name: titles[at].Name, Body: template.HTML(body), //nolint:gosec // made of our own texts
+		Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: titles[at].Title, Name: titles[at].Name, Body: template.HTML(body), // made of our own texts
 		Parts: slices.DeleteFunc(sections(body), func(s section) bool { return s.Level != 2 }),
 	}))
 }

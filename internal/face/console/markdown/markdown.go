@@ -43,9 +43,9 @@ func HTML(source string) template.HTML {
 	md := goldmark.New(options...)
 	var out bytes.Buffer
 	if err := md.Convert([]byte(source), &out); err != nil {
-		return template.HTML(template.HTMLEscapeString(source)) //nolint:gosec // it is escaped
+		return template.HTML(template.HTMLEscapeString(source)) // it is escaped
 	}
-	return template.HTML(out.String()) //nolint:gosec // goldmark escapes texts, and leaves HTML out
+	return template.HTML(out.String()) // goldmark escapes texts, and leaves HTML out
 }
 
 // fillsTables reports whether the rows of a text's tables are about as long as their headings. The parser adds the missing
@@ -72,13 +72,13 @@ func Inline(source string) template.HTML {
 	text := string(Short(source))
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "<p>"), "</p>\n")
 	if text == "<p>"+inner+"</p>\n" && !strings.Contains(inner, "<p>") {
-		return template.HTML(inner) //nolint:gosec // it is part of what HTML returned
+		return template.HTML(inner) // it is part of what HTML returned
 	}
 	return escape(source)
 }
 
 func escape(source string) template.HTML {
-	return template.HTML(template.HTMLEscapeString(plaintext.Visible(source))) //nolint:gosec // it is escaped
+	return template.HTML(template.HTMLEscapeString(plaintext.Visible(source))) // it is escaped
 }
 
 // Cut reports whether only a part of a text is shown.

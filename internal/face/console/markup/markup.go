@@ -125,5 +125,5 @@ const TimeLayout = "2 January 2006, 15:04 UTC"
 func Time(t time.Time) template.HTML {
 	t = t.UTC()
 	text := t.Format(TimeLayout)
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + text + `">` + text + `</time>`) //nolint:gosec // nobody typed it
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + text + `">` + text + `</time>`) // nobody typed it
 }
