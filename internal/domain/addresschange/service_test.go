@@ -36,7 +36,7 @@ type rig struct {
 	mails *mailtest.Server
 }
 
-func each(t *testing.T, test func(r *rig)) {
+func each(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -49,7 +49,7 @@ func each(t *testing.T, test func(r *rig)) {
 		in := signin.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: "https://foyer.example", Mails: true, Box: box}
 		r.Service = addresschange.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: in, BaseURL: "https://foyer.example", Mails: true, Box: box}
 		r.org = must[org.Organization](t)(orgs.Create(t.Context(), "Acme"))
-		test(r)
+		test(t, r)
 	})
 }
 
@@ -159,7 +159,7 @@ func (r *rig) begin(c access.Caller) (session string, id int64) {
 }
 
 func TestAddressIsChangedByItsLink(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		asking, id := r.begin(ada)
 		other, _ := r.begin(ada)
@@ -195,7 +195,7 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 // An address of another user, or one that an organization does not allow, is refused. If the caller cannot see the
 // other user, only the mail to the address says so.
 func TestAddressOfSomebody(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		r.join(r.org, "bea@x.example")
 		r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "eve@x.example")
@@ -236,7 +236,7 @@ func TestAddressOfSomebody(t *testing.T) {
 
 // Nobody gets an address by a link that has lost a race, was replaced or has expired.
 func TestAddressIsNotTakenOver(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		bea := r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "bea@x.example")
 		link := func(c access.Caller, email string) string {
@@ -279,7 +279,7 @@ func TestAddressIsNotTakenOver(t *testing.T) {
 
 // For 7 days the link to the old address undoes a change and all later ones; nobody else gets that address meanwhile.
 func TestAddressIsGivenBack(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		change := func(email string) (undo string) {
 			t.Helper()
@@ -344,7 +344,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 
 // A change can be undone even after the address was changed back: no entry is recorded for a change of nothing.
 func TestUndoAfterChangingBack(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		var links [2]map[string]string
 		for i, email := range []string{"thief@x.example", "ada@x.example"} {
@@ -369,7 +369,7 @@ func TestUndoAfterChangingBack(t *testing.T) {
 
 // A user can undo a change of address even if an earlier holder of the old address is erased.
 func TestAddressIsGivenBackAfterErasing(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
 		const email = "desk@x.example"
@@ -399,7 +399,7 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 // The link to the old address also stops a change that is not confirmed yet, but does nothing once an operator has
 // changed the address.
 func TestChangeOfAddressIsStopped(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		if err := r.ask(ada, "new@x.example"); err != nil {
 			t.Fatal(err)
@@ -430,7 +430,7 @@ func TestChangeOfAddressIsStopped(t *testing.T) {
 // A change that somebody else asked for with a key or in a session ends when the user ends that key or session. A
 // change that is done can still be undone.
 func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		ask := func(by access.Caller) map[string]string {
 			t.Helper()
@@ -498,7 +498,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 
 // An unconfirmed change ends when its session is ended from elsewhere, and not when the user signs out of that session.
 func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		ask := func(session string) (by access.Caller, link string) {
 			t.Helper()
@@ -539,7 +539,7 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 
 // A user can ask for at most five changes an hour.
 func TestChangesOfAddressAreLimited(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
 		for range 5 {
 			if err := r.ask(ada, "new@x.example"); err != nil {
@@ -560,7 +560,7 @@ func TestChangesOfAddressAreLimited(t *testing.T) {
 
 // Mails count against the limit of the address that they go to, whoever asks for them.
 func TestMailsAboutChangesAreLimited(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		r.MailLimit = 2
 		for _, asking := range []string{"ada@x.example", "bea@x.example"} {
 			if err := r.ask(r.join(r.org, asking), "stranger@x.example"); err != nil {

@@ -13,12 +13,12 @@ import (
 
 // A link that is made while its user is being erased does not keep their address.
 func TestLinkBesideErasing(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		r.join("ada@x.example", false, false)
 		made := make(chan error, 1)
 		link := sync.OnceFunc(func() {
 			go func() {
-				_, _, err := r.Link(r.t.Context(), "ada@x.example")
+				_, _, err := r.Link(t.Context(), "ada@x.example")
 				made <- err
 			}()
 		})
@@ -28,16 +28,16 @@ func TestLinkBesideErasing(t *testing.T) {
 				return err
 			}
 			link()
-			return dbtest.AwaitWaiting(r.t.Context(), r.DB, 1, made)
+			return dbtest.AwaitWaiting(t.Context(), r.DB, 1, made)
 		})
-		if _, err := orgs.EraseUser(r.t.Context(), "ada@x.example"); err != nil {
+		if _, err := orgs.EraseUser(t.Context(), "ada@x.example"); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-made; !fault.Is(err, fault.NotFound) {
-			r.t.Error(err)
+			t.Error(err)
 		}
 		if n := r.count("signin_links"); n != 0 {
-			r.t.Errorf("%d links are left", n)
+			t.Errorf("%d links are left", n)
 		}
 	})
 }

@@ -50,7 +50,7 @@ func (r *rig) wantSessions(want ...string) {
 // Changes of how somebody signs in are recorded: a link that an operator prints, and an account at the provider that
 // becomes theirs or no longer is.
 func TestWaysInAreRecorded(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		u := r.join("ada@x.example", false, false)
 		r.link("ada@x.example")
 		if _, err := r.ByProvider(t.Context(), person("1", "ada@x.example"), access.SessionDraft{RequestID: "request"}); err != nil {
@@ -75,7 +75,7 @@ func TestWaysInAreRecorded(t *testing.T) {
 
 // Each sign-in and each end of a session is in the activity of the user's organizations.
 func TestSessionsAreRecorded(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		r.Keys.KeepAddresses = true
 		r.join("ada@x.example", false, false)
 		d := access.SessionDraft{RequestID: "request", Address: "192.0.2.1"}
@@ -116,7 +116,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 
 // The first failure of an hour is recorded at once, the others as one more entry when the hour is over.
 func TestFailuresAreRecorded(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		d := access.SessionDraft{RequestID: "request", Address: "192.0.2.1"}
 		unverified := person("1", "ada@x.example")
@@ -189,7 +189,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 
 // Failures that were counted before the clock was set back do not make later ones wait until that time comes again.
 func TestFailuresWhenTheClockStepsBack(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		unverified := person("1", "ada@x.example")
 		unverified.EmailVerified = false
@@ -219,7 +219,7 @@ func TestFailuresWhenTheClockStepsBack(t *testing.T) {
 
 // A malformed key is refused without a look-up.
 func TestMalformedKeyIsNotLookedUp(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		before := dbtest.Statements(r.DB)
 		for _, key := range []string{"", "foy_", access.NewKey() + "0"} {
 			if _, err := r.ByKey(t.Context(), key, access.SessionDraft{}); !fault.Is(err, fault.AuthenticationFailed) {
@@ -235,7 +235,7 @@ func TestMalformedKeyIsNotLookedUp(t *testing.T) {
 // A failure is recorded in each organization of the user, and in no other; a failure with a bound key only in the
 // key's.
 func TestFailuresAreRecordedWhereTheUserIs(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		r.join("ada@x.example", false, false)
 		other, err := r.Organizations.Create(t.Context(), "Other")
 		if err != nil {

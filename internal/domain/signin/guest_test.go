@@ -17,7 +17,7 @@ import (
 // Somebody who is not a user yet and has invites signs in as a guest: nothing is made before they accept, and they need
 // no mailed link.
 func TestGuest(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		host := access.Caller{UserID: ada.ID, Scope: access.All, Level: access.Member, Organization: r.org.Organization}
 		offer := func() string {
@@ -74,7 +74,7 @@ func TestGuest(t *testing.T) {
 
 // A guest who has signed out is no longer one, even if somebody has kept the cookie.
 func TestGuestSignsOut(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
 		i, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example")})
 		if err != nil {
@@ -111,7 +111,7 @@ func TestGuestSignsOut(t *testing.T) {
 
 // A second click on "Sign out" finds nothing left to do.
 func TestGuestSignsOutTwiceAtOnce(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
 		if _, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example")}); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestGuestSignsOutTwiceAtOnce(t *testing.T) {
 
 // A guest whose account at the provider has become a user's meanwhile, under another address, signs in as that user.
 func TestGuestTwice(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
 		accept := func(email string) func() error {
 			t.Helper()
@@ -166,7 +166,7 @@ func TestGuestTwice(t *testing.T) {
 
 // A user answers the invites to their verified address, and no others.
 func TestOwnInvites(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		verified, unverified := r.join("bea@x.example", true, true), r.join("cyd@x.example", true, false)
 		other, err := r.Organizations.Create(t.Context(), "Other")

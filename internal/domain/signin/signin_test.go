@@ -29,7 +29,7 @@ type rig struct {
 	org org.Organization
 }
 
-func each(t *testing.T, test func(r *rig)) {
+func each(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -45,7 +45,7 @@ func each(t *testing.T, test func(r *rig)) {
 		if r.org, err = r.Organizations.Create(t.Context(), "Acme"); err != nil {
 			t.Fatal(err)
 		}
-		test(r)
+		test(t, r)
 	})
 }
 
@@ -106,7 +106,7 @@ func (r *rig) count(table string) int {
 }
 
 func TestLink(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		token, late := r.link("Ada@x.example"), r.link("ada@x.example")
 		for range 2 { // looking uses nothing up
@@ -145,7 +145,7 @@ func TestLink(t *testing.T) {
 }
 
 func TestLinkOfAnAddressThatChanged(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		token := r.link("ada@x.example")
 		err := r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -162,7 +162,7 @@ func TestLinkOfAnAddressThatChanged(t *testing.T) {
 
 // If several people use a link at the same time, one is signed in.
 func TestLinkIsUsedOnce(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		r.join("ada@x.example", false, false)
 		token := r.link("ada@x.example")
 		results := make(chan error)
@@ -188,7 +188,7 @@ func TestLinkIsUsedOnce(t *testing.T) {
 
 // A request does the same whether there is such a user or not.
 func TestAskTellsNothing(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		const users = 20
 		for i := range users {
 			r.join("user"+strconv.Itoa(i)+"@x.example", false, false)
@@ -210,7 +210,7 @@ func TestAskTellsNothing(t *testing.T) {
 }
 
 func TestAskIsLimited(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ask := func(email, from string, want int) {
 			t.Helper()
 			if err := r.Ask(t.Context(), email, from); err != nil {
@@ -247,7 +247,7 @@ func person(subject, email string) oidc.Claims {
 }
 
 func TestByProvider(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		ada, bea := r.join("ada@x.example", false, false), r.join("bea@x.example", false, false)
 		enter := func(p oidc.Claims) (int64, error) {
 			in, err := r.ByProvider(t.Context(), p, access.SessionDraft{})
@@ -294,7 +294,7 @@ func TestByProvider(t *testing.T) {
 
 // A user who signs in for the first time in two browsers at once gets in, and is linked to one account.
 func TestByProviderAtOnce(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		for i := range 8 {
 			email := "user" + strconv.Itoa(i) + "@x.example"
 			r.join(email, false, false)
@@ -320,7 +320,7 @@ func TestByProviderAtOnce(t *testing.T) {
 // A user who was made by a link that was passed on by hand may be somebody else, until the address is proved for the
 // first time.
 func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		for email, how := range map[string]struct{ byThemselves, verified, proves, ends bool }{
 			"handed@x.example":   {true, false, true, true},
 			"mailed@x.example":   {true, true, true, false},
@@ -360,7 +360,7 @@ func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {
 
 // Accepting a mailed invite proves the address, too, and no guest becomes a user whom a link has made meanwhile.
 func TestInvitesProveAddresses(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		owner := r.join("ada@x.example", false, false)
 		host := access.Caller{UserID: owner.ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
 		elsewhere, err := r.Organizations.Create(t.Context(), "Other")
@@ -406,11 +406,11 @@ func TestInvitesProveAddresses(t *testing.T) {
 
 // Once an address of a user was proved, a new one that an operator gives them ends nothing.
 func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
-	each(t, func(r *rig) {
+	each(t, func(t *testing.T, r *rig) {
 		change := func(fn func(context.Context, *db.Tx) error) {
-			r.t.Helper()
-			if err := r.Keys.Change(r.t.Context(), fn); err != nil {
-				r.t.Fatal(err)
+			t.Helper()
+			if err := r.Keys.Change(t.Context(), fn); err != nil {
+				t.Fatal(err)
 			}
 		}
 		for email, proof := range map[string]func(context.Context, *db.Tx, org.User) error{

@@ -52,7 +52,7 @@ func TestAudit(t *testing.T) {
 		r.app(`{"name":"Banner"}`)
 		r.invite("eve@example.com")
 		if _, err := activity.NumberAll(t.Context(), r.db); err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		r.api.KeepAddresses = true
 		r.app(`{"name":"Other"}`)
@@ -85,23 +85,23 @@ func TestAudit(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s %s %d", e.Scope, e.Activity, e.Detail.Name, e.Number))
 			}
 			if !slices.Equal(got, want) || !strings.Contains(query, "limit") && count != len(want) {
-				t.Errorf("%s: %d: got %q, want %q", query, count, got, want)
+				r.t.Errorf("%s: %d: got %q, want %q", query, count, got, want)
 			}
 		}
 		_, entries := r.audit(r.key, "")
 		if e := entries[4]; e.KeyID == nil || *e.KeyID != 1 || e.Address != "" || len(e.Hash) != 64 {
-			t.Errorf("%+v", e)
+			r.t.Errorf("%+v", e)
 		}
 		if e := entries[5]; e.Address != "127.0.0.1" || e.Hash != "" {
-			t.Errorf("%+v", e)
+			r.t.Errorf("%+v", e)
 		}
 		got := r.send(r.key, "GET", "/activity/head", "")
 		if want := `{"number":5,"hash":"` + entries[4].Hash + `","at":"`; !strings.HasPrefix(got.body, want) {
-			t.Errorf("head: %s, want %s…", got.body, want)
+			r.t.Errorf("head: %s, want %s…", got.body, want)
 		}
 		next := r.send(r.key, "GET", "/activity?after=3&limit=1", "")
 		if link := between(next.body, `"next":"`, `"`); !strings.Contains(link, "after=3") || !strings.Contains(link, "offset=1") {
-			t.Errorf("the next page after 3 is %s", link)
+			r.t.Errorf("the next page after 3 is %s", link)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestAuditOfWrongFilters(t *testing.T) {
 		} {
 			got := r.send(r.key, "GET", "/activity?"+query, "")
 			if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
-				t.Errorf("%s: %d %s", query, got.status, got.body)
+				r.t.Errorf("%s: %d %s", query, got.status, got.body)
 			}
 		}
 		r.want("GET", "/activity?until=2026-11-23T09:30:00+01:00", "", 400,
@@ -151,14 +151,14 @@ func TestAuditOfNarrowKeys(t *testing.T) {
 				got = append(got, e.Scope)
 			}
 			if !slices.Equal(got, c.want) || count != len(c.want) {
-				t.Errorf("%v: %d %v, want %v", c.scopes, count, got, c.want)
+				r.t.Errorf("%v: %d %v, want %v", c.scopes, count, got, c.want)
 			}
 			if lines := r.stream(key, ""); len(lines) != len(c.want) {
-				t.Errorf("%v: streams %v", c.scopes, lines)
+				r.t.Errorf("%v: streams %v", c.scopes, lines)
 			}
 			for scope, needed := range c.refused {
 				if got := r.send(key, "GET", "/activity?scope="+scope, ""); got.status != http.StatusForbidden || !strings.Contains(got.body, "scope "+needed+".") {
-					t.Errorf("%v: %s: %d %s", c.scopes, scope, got.status, got.body)
+					r.t.Errorf("%v: %s: %d %s", c.scopes, scope, got.status, got.body)
 				}
 			}
 		}
@@ -181,11 +181,11 @@ func TestAuditStream(t *testing.T) {
 			r.app(fmt.Sprintf(`{"name":"App %d"}`, i))
 		}
 		if _, err := activity.NumberAll(t.Context(), r.db); err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		r.app(`{"name":"Last"}`)
 		if got := r.send(r.key, "GET", "/activity", "", "Accept", "application/json, application/x-ndjson;q=0"); !strings.HasPrefix(got.body, `{"count":`) {
-			t.Errorf("lines are not wanted: %s", got.body)
+			r.t.Errorf("lines are not wanted: %s", got.body)
 		}
 		lines := r.stream(r.key, "")
 		for i, line := range lines {
@@ -195,31 +195,31 @@ func TestAuditStream(t *testing.T) {
 				want = `"number":null,"hash":null,`
 			}
 			if !strings.Contains(line, want) {
-				t.Errorf("line %d: %s", i, line)
+				r.t.Errorf("line %d: %s", i, line)
 			}
 		}
 		if len(lines) != 9 {
-			t.Errorf("%d lines: %q", len(lines), lines)
+			r.t.Errorf("%d lines: %q", len(lines), lines)
 		}
 		if lines := r.stream(r.key, "scope=Key"); len(lines) != 1 {
-			t.Errorf("of keys: %q", lines)
+			r.t.Errorf("of keys: %q", lines)
 		}
 		if lines := r.stream(r.key, "scope=Webhook"); len(lines) != 0 {
-			t.Errorf("of webhooks: %q", lines)
+			r.t.Errorf("of webhooks: %q", lines)
 		}
 		c, err := client.New(r.url, r.key)
 		if err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		var names []string
 		for e, err := range c.Organization(r.org.ID).StreamAudit(t.Context(), client.AuditFilter{After: 7}) {
 			if err != nil {
-				t.Fatal(err)
+				r.t.Fatal(err)
 			}
 			names = append(names, e.Detail.Name)
 		}
 		if !slices.Equal(names, []string{"App 4", "Last"}) {
-			t.Errorf("the client streams %q", names)
+			r.t.Errorf("the client streams %q", names)
 		}
 	})
 }
@@ -272,7 +272,7 @@ func TestAuditStreamsEnd(t *testing.T) {
 		r.fill()
 		key, secret, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
 		if err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		var first *bufio.Reader
 		for i := range 4 {
@@ -282,23 +282,23 @@ func TestAuditStreamsEnd(t *testing.T) {
 			}
 		}
 		if res, _ := r.slowStream(r.key); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" { //nolint:bodyclose // likewise
-			t.Errorf("a fifth stream: %d", res.StatusCode)
+			r.t.Errorf("a fifth stream: %d", res.StatusCode)
 		}
 		admin := r.join(r.org, "admin@acme.example", access.Admin)
 		_, lowered := r.slowStream(r.newKey(admin, "*")) //nolint:bodyclose // likewise
 		if err := r.keys.Revoke(t.Context(), key.ID); err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		r.wantStatus(r.key, "PATCH", "/members/"+admin.User.UUID, `{"level":1}`, 200)
 		ahead.Store(int64(3 * time.Second))
 		for code, stream := range map[string]*bufio.Reader{"authentication_failed": first, "permission_denied": lowered} {
 			rest, err := io.ReadAll(stream)
 			if err != nil {
-				t.Fatal(err)
+				r.t.Fatal(err)
 			}
 			all := strings.Split(strings.TrimSpace(string(rest)), "\n")
 			if last := all[len(all)-1]; !strings.Contains(last, `"code":"`+code+`"`) || len(all) >= 40 {
-				t.Errorf("%d lines, then %.300s, not %s", len(all), last, code)
+				r.t.Errorf("%d lines, then %.300s, not %s", len(all), last, code)
 			}
 		}
 	})

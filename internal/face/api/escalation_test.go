@@ -64,13 +64,13 @@ func TestSearchFindsWhatAKeyLeadsTo(t *testing.T) {
 			{kind: "session", who: "owner", level: access.Owner, scope: access.All},          // by another address
 		} {
 			if !c.seen[want] {
-				t.Errorf("does not find %+v in %v", want, slices.Collect(maps.Keys(c.seen)))
+				r.t.Errorf("does not find %+v in %v", want, slices.Collect(maps.Keys(c.seen)))
 			}
 		}
 		if where := c.climbed(); !slices.Contains(where, "an address") || !slices.Contains(where, "settings") || !slices.Contains(where, "levels") || !slices.Contains(where, "keys that others use") {
-			t.Errorf("found only %q", where)
+			r.t.Errorf("found only %q", where)
 		}
-		t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
+		r.t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
 	})
 }
 

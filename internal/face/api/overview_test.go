@@ -15,7 +15,7 @@ func TestOverview(t *testing.T) {
 			"organization_member:read": `{"apps":null,"sites":null,"members":1,"invites":{"count":1,"expired":0,"failed":0}}`,
 		} {
 			if got := r.send(r.newKey(r.owner, scope), "GET", page, ""); got.status != 200 || got.body != want {
-				t.Errorf("%s: %d %s", scope, got.status, got.body)
+				r.t.Errorf("%s: %d %s", scope, got.status, got.body)
 			}
 		}
 	})

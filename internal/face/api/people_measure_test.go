@@ -146,13 +146,13 @@ func TestSignInTakesTheSameTime(t *testing.T) {
 			}
 			took[kind] = append(took[kind], time.Since(began))
 			if w.Code != http.StatusAccepted || w.Body.String() != "{}\n" && w.Body.String() != "{}" {
-				t.Fatalf("%s: %d %s", email, w.Code, w.Body)
+				r.t.Fatalf("%s: %d %s", email, w.Code, w.Body)
 			}
 		}
 		d, most := distance(took[0], took[1]), 2.69*math.Sqrt(2/float64(*requested)) // chance exceeds it one time in a million
-		t.Logf("users: median %s, 95%% %s; others: median %s, 95%% %s; distance %.3f of at most %.3f", at(took[0], 50), at(took[0], 95), at(took[1], 50), at(took[1], 95), d, most)
+		r.t.Logf("users: median %s, 95%% %s; others: median %s, 95%% %s; distance %.3f of at most %.3f", at(took[0], 50), at(took[0], 95), at(took[1], 50), at(took[1], 95), d, most)
 		if d > most {
-			t.Errorf("the times are not alike: distance %.3f of at most %.3f", d, most)
+			r.t.Errorf("the times are not alike: distance %.3f of at most %.3f", d, most)
 		}
 	})
 }
