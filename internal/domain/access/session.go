@@ -192,13 +192,13 @@ func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, by Caller, userID,
 	return k.end(ctx, tx, by, slices.DeleteFunc(all, func(b begun) bool { return b.id == except }))
 }
 
-// RemoveSessionsBy ends, inside Change, the sessions of a user that began in one way.
-func (k *Keys) RemoveSessionsBy(ctx context.Context, tx *db.Tx, by Caller, userID int64, method Method) error {
+// RemoveProviderSessions ends, inside Change, the sessions of a user that began at the identity provider.
+func (k *Keys) RemoveProviderSessions(ctx context.Context, tx *db.Tx, userID int64) error {
 	all, err := lockBegun(ctx, tx, userID)
 	if err != nil {
 		return err
 	}
-	return k.end(ctx, tx, by, slices.DeleteFunc(all, func(b begun) bool { return b.method != method }))
+	return k.end(ctx, tx, Caller{}, slices.DeleteFunc(all, func(b begun) bool { return b.method != ByProvider }))
 }
 
 // RevokeAll revokes all keys of a user and ends all their sessions, inside Change.

@@ -5,7 +5,6 @@ package addresschange
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -246,9 +245,10 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	if err := deleteSince(ctx, tx, p.UserID, time.Time{}); err != nil {
 		return err
 	}
-	var all error
 	for _, email := range p.Emails {
-		all = errors.Join(all, deleteTo(ctx, tx, email))
+		if err := deleteTo(ctx, tx, email); err != nil {
+			return err
+		}
 	}
-	return all
+	return nil
 }

@@ -291,7 +291,7 @@ func (s Service) Unlink(ctx context.Context, email string) (n int, err error) {
 		if n, err = s.UnlinkSince(ctx, tx, access.Caller{}, user, time.Time{}); err != nil {
 			return err
 		}
-		return s.Keys.RemoveSessionsBy(ctx, tx, access.Caller{}, user.ID, access.ByProvider)
+		return s.Keys.RemoveProviderSessions(ctx, tx, user.ID)
 	})
 	return n, err
 }

@@ -242,7 +242,7 @@ func (c *Console) button(s screen) http.Handler {
 		case err != nil:
 			c.fail(w, r, v, err)
 		case then.shown != nil:
-			c.WriteRendered(w, r, templates, http.StatusOK, then.shown)
+			c.WriteRendered(w, r, templates, then.shown)
 		default:
 			c.redirect(w, v, then)
 		}

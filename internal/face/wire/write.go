@@ -18,7 +18,7 @@ func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error 
 func WriteWithETag(w http.ResponseWriter, status int, etag ETag, body func(b []byte) []byte) error {
 	buf := getBuffer()
 	defer buf.put()
-	buf.b = body(buf.b[:0])
+	buf.b = body(buf.b)
 	if etag == (ETag{}) && status <= http.StatusAccepted {
 		etag = ETagOf(buf.b)
 	}

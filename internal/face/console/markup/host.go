@@ -40,9 +40,9 @@ func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status 
 	h.orPlain(w, r, t.Write(w, status, p))
 }
 
-// WriteRendered is Write for a page that was rendered before.
-func (h Host) WriteRendered(w http.ResponseWriter, r *http.Request, t Templates, status int, body []byte) {
-	h.orPlain(w, r, t.WriteRendered(w, status, body))
+// WriteRendered is Write, with the status 200, for a page that was rendered before.
+func (h Host) WriteRendered(w http.ResponseWriter, r *http.Request, t Templates, body []byte) {
+	h.orPlain(w, r, t.WriteRendered(w, http.StatusOK, body))
 }
 
 // orPlain answers in plain text why a page cannot be shown.
