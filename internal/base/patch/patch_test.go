@@ -1,6 +1,8 @@
 package patch_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 
 	"foyer/internal/base/patch"
@@ -47,4 +49,23 @@ func TestSameJSON(t *testing.T) {
 	if patch.SameJSON(`["a","b"]`, `["a\",\"b"]`) {
 		t.Error("quotes in a string and around one are the same")
 	}
+}
+
+// A text is the same however it is escaped, and no other text is.
+func FuzzSameJSON(f *testing.F) {
+	f.Add(`{"a\"\\/é":["\ud83d\ude00<",1.50,{}]}`)
+	f.Add(`"\ud800`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if patch.SameJSON(text, text+"1") {
+			t.Errorf("%q and more are the same", text)
+		}
+		var compact, escaped bytes.Buffer
+		if json.Compact(&compact, []byte(text)) != nil {
+			return
+		}
+		json.HTMLEscape(&escaped, compact.Bytes())
+		if !patch.SameJSON(compact.String(), escaped.String()) {
+			t.Errorf("%s and %s are not the same", &compact, &escaped)
+		}
+	})
 }
