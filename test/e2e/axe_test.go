@@ -94,6 +94,10 @@ const (
 	scrolled = `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth && !e.querySelector(".code") && !e.closest(".prose"))
 		.map((e) => e.scrollWidth + " > " + e.clientWidth + ": " + e.innerText.slice(0, 100))`
 
+	// alike lists links of a navigation that look like the one to the current page: some systems show a transparent border.
+	alike = `[...document.querySelectorAll(".bar nav a[aria-current], .tabs a[aria-current]")].flatMap((here) => [...here.parentElement.querySelectorAll("a:not([aria-current])")]
+		.filter((a) => getComputedStyle(a).borderBottomColor === getComputedStyle(here).borderBottomColor).map((a) => a.outerHTML.slice(0, 200)))`
+
 	// unseenFocus lists elements that do not show that they have the focus.
 	unseenFocus = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
 		.filter((e) => !e.disabled && e.type !== "hidden" && e.checkVisibility({ visibilityProperty: true }))
@@ -133,6 +137,7 @@ func accessible(ctx context.Context, t *testing.T, name string, script bool, how
 		}
 		photograph(ctx, t, fmt.Sprintf("page-%s-%d-%s", name, a.width, a.scheme), !a.forced)
 		find(fmt.Sprintf("%+v", a), findings, chromedp.EvalAwaitPromise)
+		find(fmt.Sprintf("looks current: %+v", a), alike)
 	}
 	for _, width := range []int64{970, 800, 320} {
 		if err := chromedp.Do(ctx, appear(appearance{width: width, scheme: "light"})); err != nil {
