@@ -98,6 +98,9 @@ const (
 	alike = `[...document.querySelectorAll(".bar nav a[aria-current], .tabs a[aria-current]")].flatMap((here) => [...here.parentElement.querySelectorAll("a:not([aria-current])")]
 		.filter((a) => getComputedStyle(a).borderBottomColor === getComputedStyle(here).borderBottomColor).map((a) => a.outerHTML.slice(0, 200)))`
 
+	// retold lists times that the script changes each minute, in texts that screen readers read aloud when they change.
+	retold = `[...document.querySelectorAll("[role=status] time, [role=alert] time")].map((e) => e.parentElement.outerHTML.slice(0, 200))`
+
 	// unseenFocus lists elements that do not show that they have the focus.
 	unseenFocus = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
 		.filter((e) => !e.disabled && e.type !== "hidden" && e.checkVisibility({ visibilityProperty: true }))
@@ -147,6 +150,7 @@ func accessible(ctx context.Context, t *testing.T, name string, script bool, how
 		find(fmt.Sprintf("scrolls sideways at %d px", width), scrolled)
 	}
 	find("focus is not seen", unseenFocus)
+	find("is read aloud each minute", retold)
 	if err := chromedp.Do(ctx, appear(appearance{width: 1366, scheme: "light"}), setScript(script)); err != nil {
 		t.Fatal(err)
 	}
