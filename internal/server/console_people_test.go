@@ -147,6 +147,7 @@ func TestConsoleInvites(t *testing.T) {
 			page := v.post(invitesPage, "do", "link", "id", invite.ID)
 			v.want(200, `data-copy="link"`, page)
 			v.want(200, "Anyone who has it can accept the invite", page)
+			v.want(200, `<code id="link" class="link" tabindex="0" autofocus>`, page)
 			return regexp.MustCompile(`/invite/[\w-]{64}`).FindString(page.body)
 		}
 		first := link()

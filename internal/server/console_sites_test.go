@@ -124,6 +124,7 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		form := []string{"do", "preview", "enabled", "on", "config.text", "Hello", "page"}
 		beside := v.post(placed, append(form, "")...)
 		v.want(200, `value="Hello"`, beside)
+		v.want(200, `id="preview" tabindex="-1" autofocus>Preview`, beside)
 		frame := regexp.MustCompile(`<iframe class="preview" src="([^"]*)" sandbox="allow-scripts allow-forms"`).FindStringSubmatch(beside.body)
 		if frame == nil || !strings.Contains(frame[1], "foyer_preview=") {
 			t.Fatalf("no frame with a preview:\n%s", beside.body)
