@@ -255,6 +255,27 @@ func TestHandedLinkOfAUser(t *testing.T) {
 	})
 }
 
+// A user's link that is opened in another user's browser makes its user a member, and leads them to sign in there.
+func TestLinkOfAUserInSomebodysBrowser(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"}
+		s := start(t, cfg)
+		key := ownerElsewhere(t, cfg)
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
+		v := visit(t, s, s.key)
+		if page := v.post(path, "answer", "accept"); page.status != 200 || !strings.Contains(page.body, "signed in here as <bdi>grace@acme.example</bdi>: sign out, then sign in as <bdi>eve@x.example</bdi>") || strings.Contains(page.body, "Sign in</a>") {
+			t.Errorf("%d %s", page.status, page.body)
+		}
+		v.want(401, "Sign in", v.post("/console/session/end"))
+		v.want(200, "My organization", v.post("/console/session", "key", key))
+	})
+}
+
 // A user who opens another person's link sees who will be signed in if they accept.
 func TestLinkOfAnother(t *testing.T) {
 	t.Parallel()

@@ -140,7 +140,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 		if made.Session != "" {
 			p.Keep(w, made.Session)
 		}
-		return markup.Fill("accepted.html", p.welcome(made)), nil
+		return markup.Fill("accepted.html", p.welcome(r, made)), nil
 	case "decline":
 		return p.decline(r, token, draft)
 	}
@@ -241,22 +241,27 @@ func (p *Pages) errorPage(w http.ResponseWriter, err error) markup.Page {
 
 // invitation is the page of an invite. The visitor in as is signed in, and the invite is for them; nil: there is none.
 func (p *Pages) invitation(r *http.Request, o invite.Opened, as *Visitor) Invitation {
-	page := Invitation{
+	return Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
 		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: dedup.Name(),
-		SignedIn: as != nil, SignsIn: o.SignsIn(p.SignIn),
+		SignedIn: as != nil, SignsIn: o.SignsIn(p.SignIn), Other: p.other(r, o.TargetEmail),
 	}
-	if v, _ := p.SignedIn(r); v.Guest == "" && v.Email != o.TargetEmail {
-		page.Other = v.Email
-	}
-	return page
 }
 
-func (p *Pages) welcome(made joined) Accepted {
+// other returns the address that the browser is signed in as, unless it is email; "": it is not signed in.
+func (p *Pages) other(r *http.Request, email string) string {
+	if v, _ := p.SignedIn(r); v.Guest == "" && v.Email != email {
+		return v.Email
+	}
+	return ""
+}
+
+func (p *Pages) welcome(r *http.Request, made joined) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
 		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "", KnownUser: made.knownUser, ByMail: p.SignIn.Mail, Provider: p.Provider,
+		Other: p.other(r, made.User.Email),
 	}
 }
 

@@ -78,6 +78,7 @@ type Accepted struct {
 	APIKey           string
 	SignedIn         bool
 	KnownUser        bool         // they had an account before
+	Other            string       // the address that the browser was signed in as instead; may be ""
 	ByMail           bool         // people sign in by links in mails
 	Provider         string       // the name of the identity provider; "": none
 	Scope            access.Scope // of the key
