@@ -42,14 +42,14 @@ func TestConsoleWebhooks(t *testing.T) {
 			}
 		}
 		v.want(200, "Nothing was sent yet.", v.get(page))
-		v.want(200, "A test is on its way", v.post(page, "do", "test"))
+		v.want(200, "A test is on its way. Reload this page", v.post(page, "do", "test"))
 		id := <-came
 		for !strings.Contains(v.get(page).body, "delivered") { // until the delivery has been stored
 		}
 		v.want(200, id[:12], v.get(page))
 		v.want(200, `>Send again<span class="hidden">: webhook.test</span></button>`, v.get(page)) // with the name that is shown
 		delivery := must[client.Page[client.WebhookDelivery]](t)(s.ListDeliveries(t.Context(), 1, client.Range{})).Results[0]
-		v.want(200, "on its way again. Within", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
+		v.want(200, "on its way again. Reload this page", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
 		if again := <-came; again != id {
 			t.Errorf("%s came, then %s", id, again)
 		}

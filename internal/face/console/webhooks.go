@@ -141,7 +141,7 @@ func switchWebhook(v *visit) (next, error) {
 }
 
 func testWebhook(v *visit) (next, error) {
-	return v.onWebhook("A test is on its way. Within a few seconds the list below shows the result.", func(id int64) error {
+	return v.onWebhook("A test is on its way. Reload this page in a few seconds to see the result.", func(id int64) error {
 		_, err := v.organization.TestWebhook(v.ctx(), id)
 		return err
 	})
@@ -161,7 +161,7 @@ func redeliver(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return v.onWebhook("The event is on its way again. Within a few seconds the list below shows the result.", func(id int64) error {
+	return v.onWebhook("The event is on its way again. Reload this page in a few seconds to see the result.", func(id int64) error {
 		_, err := v.organization.Redeliver(v.ctx(), id, delivery)
 		return err
 	})
