@@ -171,9 +171,13 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 			state.append(" and a reason that is longer than the line")
 			return state.getClientRects()[0].top === state.previousElementSibling.getClientRects()[0].top
 		})()`},
+		"the menu of the person opens on the screen": {"members", "Members", `(() => {
+			document.querySelector(".person").open = true
+			return document.querySelector(".person > div").getBoundingClientRect().left >= 0
+		})()`},
 		"what is found looks like a link": {"search?q=a", "Search", `getComputedStyle(document.querySelector("#found a")).textDecorationLine === "underline"`},
 	} {
-		look(ctx, t, "small", tc.heading, chromedp.EmulateViewport(390, 900), to(i.url+"/console/@current/"+tc.page))
+		look(ctx, t, "small", tc.heading, chromedp.EmulateViewport(320, 900), to(i.url+"/console/@current/"+tc.page))
 		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](tc.is)); err != nil || !is {
 			t.Errorf("%s: %t, %v", what, is, err)
 		}
