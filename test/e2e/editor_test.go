@@ -97,6 +97,22 @@ func TestEditorInABrowser(t *testing.T) {
 	}
 }
 
+// After a save with a key, the cursor is where it was: a user without a mouse goes on typing.
+func TestEditorKeepsThePlace(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"lib.ts":"","site.ts":"export const a = 1"}}`, 201)
+	ctx := browser(t)
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
+	look(ctx, t, "place", "site.ts", focused(), to(source(ctx, t)+"?file=lib.ts&file=site.ts"), choose("site.ts"), write(strings.Repeat("// a\n", 99)), leave(control(`key: "s"`)), waitFor(".flash"))
+	const line = `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.activeElement?.closest(".cm-editor").querySelector(".cm-activeLineGutter")?.textContent`
+	if err := chromedp.Do(ctx, becomes(`"100"`, line)); err != nil {
+		t.Error(err)
+	}
+}
+
 // writeBoth types into the current file, and then into another that was opened before, faster than people can.
 func writeBoth(text, file, other string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
@@ -153,8 +169,8 @@ func TestEditorAddsAFile(t *testing.T) {
 	look(ctx, t, "editor-nameless", "Add a file", chromedp.Click(`//button[.="Save"]`), becomes(`"const b = 1"`, editorText))
 	const colored = `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-line span") !== null`
 	saved("editor-added", "site.ts", "2 files are saved.", becomes(`false`, colored), chromedp.SendKeys(chromedp.CSS(".file:not([hidden]) [name=filename]"), "new.ts"), write("const b = 2\n"), becomes(`true`, colored))
-	look(ctx, t, "editor-caps-lock", "site.ts", choose("new.ts"), becomes(`"const b = 2"`, editorText), write("const b = 3"), control(`key: "ś", code: "KeyS", altKey: true`), leave(control(`key: "S", code: "KeyS"`)), waitFor(".flash"))
-	look(ctx, t, "editor-cyrillic", "site.ts", choose("new.ts"), becomes(`"const b = 3"`, editorText), write("const b = 4"), leave(control(`key: "ы", code: "KeyS"`)), waitFor(".flash"))
+	look(ctx, t, "editor-caps-lock", "new.ts", choose("new.ts"), becomes(`"const b = 2"`, editorText), write("const b = 3"), control(`key: "ś", code: "KeyS", altKey: true`), leave(control(`key: "S", code: "KeyS"`)), waitFor(".flash"))
+	look(ctx, t, "editor-cyrillic", "new.ts", becomes(`"const b = 3"`, editorText), write("const b = 4"), leave(control(`key: "ы", code: "KeyS"`)), waitFor(".flash"))
 	look(ctx, t, "editor-another", "Add a file", choose(""), becomes(`""`, editorText), becomes(`null`, `document.querySelector(".file [role=status]")`))
 }
 

@@ -225,6 +225,28 @@ function show(file: HTMLElement) {
 
 const opened = (name?: string) => files().find(file => names.get(file) === name)
 
+// A save with a key leads to a page that begins where the user was typing. What is wrong comes first.
+const placeKey = () => `foyer-place ${form!.dataset.person} ${location.pathname}`
+
+function keepPlace(file: HTMLElement, view: EditorView) {
+  const place = { name: nameOf(file).trim(), at: view.state.selection.main.head }
+  try { sessionStorage.setItem(placeKey(), JSON.stringify(place)) } catch { /* there is no room, or none is given */ }
+}
+
+function returnToPlace() {
+  let place: { name: string, at: number } | null = null
+  try {
+    place = JSON.parse(sessionStorage.getItem(placeKey()) ?? 'null')
+    sessionStorage.removeItem(placeKey())
+  } catch { /* none is given */ }
+  const file = files().find(file => nameOf(file) === place?.name), view = file && editors.get(file)
+  if (!place || !view || document.querySelector('#faults') || files().some(other => other.dataset.error && other !== file)) return
+  show(file)
+  const anchor = Math.min(place.at, view.state.doc.length)
+  view.dispatch({ selection: { anchor }, effects: file.dataset.error ? [] : EditorView.scrollIntoView(anchor, { y: 'center' }) })
+  view.focus()
+}
+
 // Adds a file of the tree to the form. A second click may have added it meanwhile.
 async function fetched(link: HTMLAnchorElement) {
   const text = await fetch(link.href).then(answer => answer.ok ? answer.text() : '').catch(() => '')
@@ -258,6 +280,7 @@ if (form) {
   files().forEach(edit)
   const first = files().find(file => file.dataset.error || file.querySelector('[aria-invalid]')) ?? files()[0]
   if (first) show(first)
+  returnToPlace()
   tree?.addEventListener('click', event => {
     const link = (event.target as HTMLElement).closest<HTMLAnchorElement>('a[data-file]')
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return
@@ -279,7 +302,8 @@ if (form) {
   }, true)
   form.addEventListener('submit', () => {
     sent = true
-    editors.forEach((_, file) => {
+    editors.forEach((view, file) => {
+      if (view.hasFocus) keepPlace(file, view)
       textOf(file)!.value = typed(file)
       keep(file)
     })
