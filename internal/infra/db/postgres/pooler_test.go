@@ -1,6 +1,6 @@
 //go:build unix
 
-package db_test
+package postgres_test
 
 import (
 	"context"
