@@ -411,3 +411,15 @@ func TestConsolePlacesTheLast(t *testing.T) {
 		t.Errorf("another is offered: %s", page.body)
 	}
 }
+
+// Apps of one name are told apart by their numbers where one is chosen for a site.
+func TestConsoleTellsAppsApart(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+	v := visit(t, s, s.key)
+	for _, name := range []string{"Banner", "Banner", "Chat"} {
+		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: name}))
+	}
+	v.want(200, `<option value="1">Banner (1)</option><option value="2">Banner (2)</option><option value="3">Chat</option>`, v.get("/console/@current/sites/"+itoa(site.ID)))
+}

@@ -59,6 +59,11 @@ func (p Site) First(i int) bool { return p.From+i == 1 }
 // Last reports whether an app of the list is the last on the site.
 func (p Site) Last(i int) bool { return p.From+i == p.Count }
 
+// Alike reports whether another app that is offered has the name of an app.
+func (p Site) Alike(app client.App) bool {
+	return slices.ContainsFunc(p.Apps, func(other client.App) bool { return other.Name == app.Name && other.ID != app.ID })
+}
+
 func (v *visit) siteID() (int64, error) { return number(v.request.PathValue("site")) }
 
 func showSite(v *visit) (markup.Page, error) {
