@@ -122,7 +122,9 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 		return 0, classOf(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer+1)) // to the end: otherwise the connection is not reused
+	if resp.StatusCode != http.StatusSwitchingProtocols { // else the body is the connection itself, and ctx does not end a read
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer+1)) // to the end: otherwise the connection is not reused
+	}
 	return resp.StatusCode, ""
 }
 
