@@ -88,6 +88,9 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusSwitchingProtocols { // then no context ends a read of the body
+		return nil, errors.New(res.Status)
+	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if len(body) > maxAnswer {
 		err = fmt.Errorf("%s, with more than %d bytes", res.Status, maxAnswer)

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,28 @@ func TestProviderIsSlow(t *testing.T) {
 	p := New(Settings{Issuer: "http://" + ln.Addr().String()}, time.Now)
 	p.patience = 50 * time.Millisecond
 	if _, err := p.URL(t.Context(), Secrets{}); !fault.Is(err, fault.UpstreamTimeout) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A request ends if a provider switches protocols and does not go on.
+func TestProviderSwitchesProtocols(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\n")
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("the connection is not closed: %v", err)
+		}
+	}))
+	defer s.Close() // waits for the handler
+	if _, err := New(Settings{Issuer: s.URL}, time.Now).URL(t.Context(), Secrets{}); !fault.Is(err, fault.UpstreamUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }
