@@ -75,7 +75,10 @@ func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Outp
 		return terminal.Misused(err)
 	}
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may exit
-	err = server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer, Leave: time.Second}.Run(ctx)
+	lines := slog.New(slog.NewJSONHandler(to, nil))
+	slog.SetLogLoggerLevel(slog.LevelDebug) // net/http logs there what hosts send that nobody asked for
+	slog.SetDefault(lines)
+	err = server.Server{Config: c, Version: Version(), Log: lines, Stdout: out, Tracer: tracer, Leave: time.Second}.Run(ctx)
 	if _, wrong := errors.AsType[config.WrongError](err); wrong {
 		return terminal.Misused(err)
 	}
