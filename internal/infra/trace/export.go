@@ -193,10 +193,10 @@ func (e *exporter) send(ctx context.Context, batch []*Span) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection is reused
-	if resp.StatusCode > 299 {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 { // after a 101, ctx would not end a read of the body
 		return fmt.Errorf("the collector answered %s", resp.Status)
 	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection is reused
 	return nil
 }
 

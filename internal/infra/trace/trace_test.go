@@ -82,18 +82,32 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A stop waits at most a few seconds for a collector that does not respond, whatever its timeout. The log does not
-// contain the collector's url.
+// A stop waits at most a few seconds for a collector that does not respond, or switches protocols and says no more,
+// whatever its timeout. The log does not contain the collector's url.
 func TestStopWithSilentCollector(t *testing.T) {
 	t.Parallel()
-	asked, over := make(chan struct{}, 2), make(chan struct{})
-	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
-		<-over
-	}))
-	defer silent.Close()
-	defer close(over)
-	tracer, err := from("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + silent.URL + "?key=hunter2 OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
+	for _, said := range []string{"", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\n"} {
+		asked, over := make(chan struct{}, 2), make(chan struct{})
+		silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, said)
+			asked <- struct{}{}
+			<-over
+		}))
+		defer silent.Close()
+		defer close(over)
+		wantStop(t, silent.URL, asked)
+	}
+}
+
+func wantStop(t *testing.T, collector string, asked <-chan struct{}) {
+	t.Helper()
+	tracer, err := from("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector + "?key=hunter2 OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
 	if err != nil {
 		t.Fatal(err)
 	}
