@@ -165,9 +165,7 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 		return
 	}
 	now := c.DB.Now()
-	site := s.Site
-	site.Revision = max(site.Revision, int64(r.Revision)) // another server may have served a newer manifest
-	ran, err := c.lately(ctx, site, now)
+	ran, err := c.lately(ctx, s.Site, r.Revision > float64(s.Revision), now)
 	if err != nil {
 		return // the database cannot be read, so nothing can be counted
 	}
@@ -276,10 +274,13 @@ type seen struct {
 	versions map[versionKey]bool
 }
 
-// lately returns the versions that were in a site's manifest in the last day.
-func (c *Counts) lately(ctx context.Context, s Site, now time.Time) (map[versionKey]bool, error) {
-	if found, ok := c.seen.Get(s.ID, s.Revision); ok && now.Sub(found.at) < time.Hour {
-		return found.versions, nil
+// lately returns the versions that were in a site's manifest in the last day. If a report is about a newer manifest, which
+// another server may have served, they are read again, but not for each report: anybody can send any revision.
+func (c *Counts) lately(ctx context.Context, s Site, newer bool, now time.Time) (map[versionKey]bool, error) {
+	if found, ok := c.seen.Get(s.ID, s.Revision); ok {
+		if age := now.Sub(found.at); age < time.Hour && (!newer || age < maxManifestAge) {
+			return found.versions, nil
+		}
 	}
 	lists, err := listLately(ctx, c.DB, s.ID, now.Add(-24*time.Hour))
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A cached manifest is served for a second; then another server's change is visible.
@@ -195,8 +196,17 @@ func TestReportToAnotherServer(t *testing.T) {
 			elsewhere.Beacon(r.Context(), s.Token, "", fmt.Appendf(nil, `{"revision":%d,"apps":[{"id":%d,"version":%d,"state":"running","ms":5}]}`, revision, p.ID, version))
 		}
 		reports(1)
+		now = now.Add(maxManifestAge)
+		reports(1)
 		r.save(r.caller, p.ID, "two")
 		reports(2)
+		before := dbtest.Statements(r.DB)
+		for i := range 10 {
+			elsewhere.Beacon(r.Context(), s.Token, "", fmt.Appendf(nil, `{"revision":%d}`, 100+i))
+		}
+		if n := dbtest.Statements(r.DB) - before; n > 0 {
+			r.Errorf("reports with revisions that no server has made cost %d statements", n)
+		}
 		if err := elsewhere.Manifests.Counts.Flush(r.Context()); err != nil {
 			r.Fatal(err)
 		}
