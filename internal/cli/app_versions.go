@@ -92,7 +92,7 @@ func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.
 
 func showDiffs(out *terminal.Output, files []client.FileDiff) error {
 	for _, f := range files {
-		if _, err := io.WriteString(out, out.Shown(f.Diff)); err != nil {
+		if _, err := io.WriteString(out, out.Code(f.Diff)); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (c appSource) Run(ctx context.Context, o *client.Organization, out *termina
 	if !ok {
 		return fault.New(fault.NotFound, "App %s has no file %s.", c.App, c.File)
 	}
-	_, err = io.WriteString(out, out.Shown(text))
+	_, err = io.WriteString(out, out.Code(text))
 	return err
 }
 

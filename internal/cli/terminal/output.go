@@ -209,6 +209,20 @@ func (o *Output) Shown(text string) string {
 	return text
 }
 
+// Code returns program text as Shown does, on a terminal also without characters that have no shape: its author may hide
+// something in them.
+func (o *Output) Code(text string) string {
+	if !o.Terminal {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, printableLines(text))
+}
+
 const (
 	gap      = 2 // between columns
 	narrow   = 2 // no column becomes narrower: a letter and …

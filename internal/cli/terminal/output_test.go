@@ -104,6 +104,17 @@ func TestLinesCannotCommandTheTerminal(t *testing.T) {
 	}
 }
 
+// Program text on a terminal shows that there are letters without a shape; elsewhere it is what it is.
+func TestCodeHidesNothing(t *testing.T) {
+	t.Parallel()
+	const text = "{a,\t\u3164}\ufe00\u202e\n"
+	for isTerminal, want := range map[bool]string{false: text, true: "{a,\t\uFFFD}\uFFFD\uFFFD\n"} {
+		if got := (&Output{Terminal: isTerminal}).Code(text); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
+
 func TestWhatIsSaidInCSV(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
