@@ -63,7 +63,7 @@ func TestConsoleIntroduction(t *testing.T) {
 		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "Acme" {
 			t.Errorf("renamed to %s by another tab", o.Name)
 		}
-		v.want(200, "1 invited", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
+		v.want(200, `<h1 tabindex="-1" autofocus>1 invited`, v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
 		by := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results[0].CreatedBy
 		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.IsEmailVerified {
 			t.Errorf("%+v", by)

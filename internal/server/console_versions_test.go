@@ -334,7 +334,7 @@ func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 		v.want(200, "Banner is now at v1.1.0.", v.post(page+"?tag=v1.1.0", refused.fill(t, "upgrade")...))
 		to("v1.0.0")
 		several = confirmed(v.post(apps, "do", "review", "id", itoa(app.ID)+" v1.1.0"))
-		v.want(200, "1 upgraded</h1>", v.post(apps, several...))
+		v.want(200, `<h1 tabindex="-1" autofocus>1 upgraded</h1>`, v.post(apps, several...))
 	})
 }
 
