@@ -92,11 +92,11 @@ func TestConsoleInviting(t *testing.T) {
 			t.Error(long.body)
 		}
 		v.want(400, `<li><a href="#addresses">E-mail addresses: Rick Roe: Must be an e-mail address`, send("invite", "Rick Roe", ""))
-		preview := send("preview", "jane@x.example", "Come in!")
+		preview := send("preview", "jane@x.example", "Come in \u2764\ufe0f!")
 		v.want(200, "Nobody has been invited yet.", preview)
 		v.want(200, "invites you to join My organization as a member", preview)
-		v.want(200, "> Come in!", preview)
-		v.want(200, "\nCome in!</textarea>", preview)
+		v.want(200, "> Come in \u2764\ufe0f!", preview)
+		v.want(200, "\nCome in \u2764\ufe0f!</textarea>", preview)
 		if n := countInvites(t, s); n != 0 {
 			t.Errorf("%d invites", n)
 		}
