@@ -251,3 +251,15 @@ func TestScopesOfAcceptedKey(t *testing.T) {
 		}
 	}
 }
+
+// A new user is told what to do about being signed out, or signed in as somebody else, but not both.
+func TestNewUserSignsIn(t *testing.T) {
+	t.Parallel()
+	const signedOut, somebody = "You are not signed in yet", "You are signed in here as"
+	for other, want := range map[string]string{"": signedOut, "ada@x.example": somebody} {
+		got := render(t, markup.Fill("accepted.html", Accepted{Email: "eve@x.example", Level: "member", Apps: access.RootApps, Provider: "Acme", Other: other}))
+		if !strings.Contains(got, want) || strings.Contains(got, signedOut) && strings.Contains(got, somebody) {
+			t.Errorf("beside %q: %s", other, got)
+		}
+	}
+}
