@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -247,6 +248,19 @@ func TestAllFollowsNextOnTheSameServer(t *testing.T) {
 	}
 	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// ListAudit has StreamAudit, and ListEvents is read on from Next.
+func TestAllOfEachList(t *testing.T) {
+	t.Parallel()
+	for _, of := range []reflect.Type{reflect.TypeFor[*client.Client](), reflect.TypeFor[*client.Organization]()} {
+		for m := range of.Methods() {
+			what, ok := strings.CutPrefix(m.Name, "List")
+			if _, has := of.MethodByName("All" + what); ok && !has && what != "Audit" && what != "Events" {
+				t.Errorf("%s has List%s, but no All%s", of, what, what)
+			}
+		}
 	}
 }
 

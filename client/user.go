@@ -239,6 +239,11 @@ func (c *Client) ListOwnInvites(ctx context.Context, r Range) (Page[OwnInvite], 
 	return ask[Page[OwnInvite]](ctx, c.at(ownInvites), http.MethodGet, "", r.addTo(url.Values{}), nil)
 }
 
+// AllOwnInvites reads the open invites to the verified address of the user of the key, newest first.
+func (c *Client) AllOwnInvites(ctx context.Context) iter.Seq2[OwnInvite, error] {
+	return all[OwnInvite](ctx, c.at(ownInvites), "", nil)
+}
+
 // AcceptOwnInvite makes the user of the key a member. It needs the token of the invite's link only if the user's
 // address is not verified.
 func (c *Client) AcceptOwnInvite(ctx context.Context, id, token string) (OrganizationInfo, error) {

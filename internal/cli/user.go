@@ -7,7 +7,6 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/cli/terminal"
 )
 
@@ -88,11 +87,7 @@ var ownInvites = terminal.View[client.OwnInvite]{
 type userInvites struct{}
 
 func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
-	found, err := to.ListOwnInvites(ctx, client.Range{Limit: page.MaxLimit})
-	if err != nil {
-		return err
-	}
-	return ownInvites.All(out, found.Results)
+	return all(out, ownInvites, to.AllOwnInvites(ctx))
 }
 
 type userAccept struct {
