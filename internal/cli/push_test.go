@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,6 +209,26 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 	delete(had, "b.md")
 	if source, err := o.GetSource(t.Context(), app.ID); err != nil || !maps.Equal(source.Source, had) {
 		t.Errorf("%v, %v; want %v", source.Source, err, had)
+	}
+}
+
+// A pull trusts no name in the answer of a server, whatever its other fields say.
+func TestPullOfNamesThatNoAppCanHave(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"id":5,"source_files":[],"source":{"a.md":"1",".git/config":"","node_modules/x.js":"","../b.md":"","x\\.git\\config":"","/b.md":"","":"","c\u001b.md":""}}`)
+	}))
+	defer server.Close()
+	dir := filepath.Join(t.TempDir(), "app")
+	var out, complaints bytes.Buffer
+	code := Run(t.Context(), []string{"app", "pull", dir, "--app=5"}, []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, nil, &out, &complaints)
+	if code != OK || strings.Count(complaints.String(), "left out") != 7 {
+		t.Errorf("%d, %s", code, &complaints)
+	}
+	for where, want := range map[string]string{dir: "a.md", filepath.Dir(dir): "app"} {
+		if files, err := os.ReadDir(where); err != nil || len(files) != 1 || files[0].Name() != want {
+			t.Errorf("%s: %v, %v", where, files, err)
+		}
 	}
 }
 

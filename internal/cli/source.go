@@ -15,6 +15,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/cli/terminal"
+	"foyer/internal/domain/source"
 )
 
 var sourceFiles = terminal.View[client.SourceFile]{
@@ -69,7 +70,7 @@ type appPull struct {
 
 // Run writes the files of an app into a folder. Other files there stay.
 func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
-	source, err := anApp{c.App}.read(ctx, o)
+	app, err := anApp{c.App}.read(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -81,13 +82,19 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 		return err
 	}
 	defer root.Close()
-	for _, f := range source.SourceFiles {
-		if isHidden(f.Filename) {
-			fmt.Fprintf(to, "foyer: note: left out %s: programs may run what is in hidden files and node_modules\n", terminal.Printable(f.Filename))
-			delete(source.Source, f.Filename)
+	has := len(app.Source)
+	for _, name := range slices.Sorted(maps.Keys(app.Source)) {
+		switch {
+		case isHidden(name):
+			fmt.Fprintf(to, "foyer: note: left out %s: programs may run what is in hidden files and node_modules\n", terminal.Printable(name))
+		case !source.Takes(name, ""):
+			fmt.Fprintf(to, "foyer: note: left out %s: an app's file cannot have this name\n", terminal.Printable(name))
+		default:
+			continue
 		}
+		delete(app.Source, name)
 	}
-	names, err := changed(root, source.Source, in)
+	names, err := changed(root, app.Source, in)
 	if err != nil {
 		return err
 	}
@@ -96,11 +103,11 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 		if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := root.WriteFile(file, []byte(source.Source[name]), 0o644); err != nil {
+		if err := root.WriteFile(file, []byte(app.Source[name]), 0o644); err != nil {
 			return err
 		}
 	}
-	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %s of app %d into %s.", len(names), terminal.Count(len(source.SourceFiles), "file"), source.ID, c.Dir)
+	return out.Say(map[string]any{"id": app.ID, "written": names}, "Wrote %d of the %s of app %d into %s.", len(names), terminal.Count(has, "file"), app.ID, c.Dir)
 }
 
 // isHidden reports whether a file, or a folder above it, has a name that begins with a dot or is node_modules, in any
