@@ -28,10 +28,11 @@ type Profile struct {
 // File is the path of the file of profiles; "" if there is no folder for it.
 type File string
 
-// In returns the file for a user with these variables.
+// In returns the file for a user with these variables. It ignores a relative folder: the keys would be elsewhere for each
+// command.
 func In(variables map[string]string) File {
 	folder := variables["XDG_CONFIG_HOME"]
-	if home := variables["HOME"]; folder == "" && home != "" {
+	if home := variables["HOME"]; !filepath.IsAbs(folder) && home != "" {
 		folder = filepath.Join(home, ".config")
 		if runtime.GOOS == "darwin" {
 			folder = filepath.Join(home, "Library", "Application Support")
@@ -40,7 +41,7 @@ func In(variables map[string]string) File {
 	if runtime.GOOS == "windows" {
 		folder = variables["AppData"]
 	}
-	if folder == "" {
+	if !filepath.IsAbs(folder) {
 		return ""
 	}
 	return File(filepath.Join(folder, "foyer", "profiles.json"))

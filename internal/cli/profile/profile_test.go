@@ -45,6 +45,20 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// A relative folder would put keys into the folder in which a command happens to run.
+func TestProfilesAreNotInARelativeFolder(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if got, want := profile.In(map[string]string{"XDG_CONFIG_HOME": "x", "HOME": home}), profile.In(map[string]string{"HOME": home}); got != want || want == "" {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, variable := range []string{"XDG_CONFIG_HOME", "HOME"} {
+		if got := profile.In(map[string]string{variable: "x"}); got != "" {
+			t.Errorf("%s: %s", variable, got)
+		}
+	}
+}
+
 // If a server has several profiles, only the default one is used.
 func TestProfileOfAServer(t *testing.T) {
 	t.Parallel()
