@@ -111,11 +111,13 @@ func character(text string) (char rune, size int) {
 		return rune(text[1]), 2
 	}
 	code, _ := strconv.ParseUint(text[2:6], 16, 16)
-	if char = rune(code); !utf16.IsSurrogate(char) || len(text) < 12 {
-		return char, 6
+	if len(text) >= 12 && text[6:8] == `\u` {
+		low, _ := strconv.ParseUint(text[8:12], 16, 16)
+		if pair := utf16.DecodeRune(rune(code), rune(low)); pair != utf8.RuneError {
+			return pair, 12
+		}
 	}
-	low, _ := strconv.ParseUint(text[8:12], 16, 16)
-	return utf16.DecodeRune(char, rune(low)), 12
+	return rune(code), 6
 }
 
 // ID reads an id, from 1, in its canonical spelling; it returns 0 for anything else.

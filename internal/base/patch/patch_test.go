@@ -46,6 +46,9 @@ func TestSameJSON(t *testing.T) {
 			t.Errorf("%s and %s: same is %t", text, other, !same)
 		}
 	}
+	if patch.SameJSON(`"\ud800abcdef"`, `"\ud800ghijkl"`) {
+		t.Error("what follows half of a pair does not count")
+	}
 	if patch.SameJSON(`["a","b"]`, `["a\",\"b"]`) {
 		t.Error("quotes in a string and around one are the same")
 	}
@@ -54,7 +57,7 @@ func TestSameJSON(t *testing.T) {
 // A text is the same however it is escaped, and no other text is.
 func FuzzSameJSON(f *testing.F) {
 	f.Add(`{"a\"\\/é":["\ud83d\ude00<",1.50,{}]}`)
-	f.Add(`"\ud800`)
+	f.Add(`["\ud800&"]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if patch.SameJSON(text, text+"1") {
 			t.Errorf("%q and more are the same", text)
