@@ -48,18 +48,24 @@ func control(key string) step {
 	})
 }
 
+// editing starts a server with an app of these files, in JSON, and returns a browser that is signed in there.
+func editing(t *testing.T, files string) (ctx context.Context, i *instance, key string) {
+	t.Helper()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i, key = launch(t, s), s["BOOTSTRAP_KEY"]
+	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":`+files+`}`, 201)
+	ctx = browser(t)
+	i.signIn(ctx, key)
+	return ctx, i, key
+}
+
 // The editor opens several files at once, saves them as one version with a key, shows errors in their lines, and loses no
 // typed text. The page's policy allows all of it.
 func TestEditorInABrowser(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","lib/b.css":"p { color: red }\n"}}`, 201)
-	ctx := browser(t)
+	ctx, i, key := editing(t, `{"site.ts":"export const a = 1\n","lib/b.css":"p { color: red }\n"}`)
 	save := leave(control(`key: "s"`))
-
-	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	page := i.url + "/console/@current/apps/1/source?file="
 	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), becomes(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
 	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), becomes(`"export const a = 1"`, editorText))
@@ -83,7 +89,7 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "editor-draft", "site.ts", to(page+"site.ts"), draft)
 	look(ctx, t, "editor-restored", "site.ts", to(page+"site.ts"), becomes(`"kept"`, editorText), chromedp.Click(`//button[.="Show what is saved"]`), becomes(`"export const a = ;"`, editorText))
 
-	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
+	c, err := client.New(i.url, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +106,7 @@ func TestEditorInABrowser(t *testing.T) {
 // After a save with a key, the cursor is where it was: a user without a mouse goes on typing.
 func TestEditorKeepsThePlace(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"lib.ts":"","site.ts":"export const a = 1"}}`, 201)
-	ctx := browser(t)
-	i.signIn(ctx, s["BOOTSTRAP_KEY"])
+	ctx, _, _ := editing(t, `{"lib.ts":"","site.ts":"export const a = 1"}`)
 	look(ctx, t, "place", "site.ts", focused(), to(source(ctx, t)+"?file=lib.ts&file=site.ts"), choose("site.ts"), write(strings.Repeat("// a\n", 99)), leave(control(`key: "s"`)), waitFor(".flash"))
 	const line = `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.activeElement?.closest(".cm-editor").querySelector(".cm-activeLineGutter")?.textContent`
 	if err := chromedp.Do(ctx, becomes(`"100"`, line)); err != nil {
@@ -134,12 +135,7 @@ func writeBoth(text, file, other string) step {
 // Text typed into a file is kept and marked, however soon the user switches to another file.
 func TestEditorKeepsEachFile(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1","lib.ts":"export const b = 1"}}`, 201)
-	ctx := browser(t)
-	i.signIn(ctx, s["BOOTSTRAP_KEY"])
+	ctx, _, _ := editing(t, `{"site.ts":"export const a = 1","lib.ts":"export const b = 1"}`)
 	look(ctx, t, "each-opened", "lib.ts", to(source(ctx, t)+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), choose("lib.ts"), becomes(`"export const b = 1"`, editorText))
 	look(ctx, t, "each-typed", "site.ts", writeBoth("// b", "site.ts", "// a"), kept("site.ts", "// a"), kept("lib.ts", "// b"),
 		becomes(`"lib.ts site.ts"`, `[...document.querySelectorAll(".tree a.dirty")].map((e) => e.dataset.file).join(" ")`))
@@ -149,18 +145,13 @@ func TestEditorKeepsEachFile(t *testing.T) {
 // saved.
 func TestEditorAddsAFile(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n"}}`, 201)
-	ctx := browser(t)
+	ctx, i, _ := editing(t, `{"site.ts":"export const a = 1\n"}`)
 	saved := func(name, heading, want string, before ...step) {
 		t.Helper()
 		if text := look(ctx, t, name, heading, append(before, press("Save"), waitFor(".flash"))...); !strings.Contains(text, want) {
 			t.Errorf("%s does not say %q:\n%s", name, want, text)
 		}
 	}
-	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	look(ctx, t, "editor-empty", "Add a file", to(i.url+"/console/@current/apps/1/source?file=site.ts"), choose(""))
 	saved("editor-without-empty", "site.ts", "site.ts is saved.", choose("site.ts"), becomes(`"export const a = 1"`, editorText), write("export const a = 2\n"))
 
@@ -212,14 +203,8 @@ func source(ctx context.Context, t *testing.T) string {
 // A draft is kept after its file has changed, until the user looks at it.
 func TestEditorOffersADraft(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	key := s["BOOTSTRAP_KEY"]
-	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","lib.ts":"export const b = 1\n"}}`, 201)
-	ctx := browser(t)
+	ctx, i, key := editing(t, `{"site.ts":"export const a = 1\n","lib.ts":"export const b = 1\n"}`)
 	const offer = `document.querySelector(".file [role=status]")?.textContent.startsWith("You have not saved what you typed here, and the file has changed since.")`
-	i.signIn(ctx, key)
 	files := source(ctx, t)
 	leaving(ctx)
 	look(ctx, t, "draft-typed", "site.ts", to(files+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), write("// an hour of work"), kept("site.ts", "// an hour of work"))
@@ -234,13 +219,8 @@ func TestEditorOffersADraft(t *testing.T) {
 // text after a refusal, a review and a visit to another page.
 func TestEditorDraftOfANewFile(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1"}}`, 201)
-	ctx := browser(t)
+	ctx, _, _ := editing(t, `{"site.ts":"export const a = 1"}`)
 	const none, name = `document.querySelector(".file [role=status]")`, `document.querySelector(".file:not([hidden]) [name=filename]").value`
-	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	files := source(ctx, t)
 	leaving(ctx)
 	look(ctx, t, "new-refused", "Add a file", to(files), becomes(`""`, editorText), fill("filename", "site.ts"), write("// new"), press("Save"), waitFor("#faults"))
@@ -256,18 +236,12 @@ func TestEditorDraftOfANewFile(t *testing.T) {
 // If the session ends before a save, the message is kept with its files. It is gone once they are saved.
 func TestEditorKeepsTheMessage(t *testing.T) {
 	t.Parallel()
-	s := newSettings(t, "sqlite", "")
-	delete(s, "BASE_URL")
-	i := launch(t, s)
-	key := s["BOOTSTRAP_KEY"]
-	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","old.ts":"export const b = 1\n"}}`, 201)
+	ctx, i, key := editing(t, `{"site.ts":"export const a = 1\n","old.ts":"export const b = 1\n"}`)
 	c, err := client.New(i.url, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := browser(t)
 	const message = `document.querySelector("#message").value`
-	i.signIn(ctx, key)
 	page := source(ctx, t) + "?file=site.ts"
 	leaving(ctx)
 	look(ctx, t, "message-typed", "site.ts", to(page), becomes(`"export const a = 1"`, editorText), write("export const a = 2"), chromedp.SendKeys(chromedp.CSS("#message"), "Why"))
