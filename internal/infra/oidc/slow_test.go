@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // A request times out if a provider accepts the connection and does not respond.
@@ -31,15 +31,7 @@ func TestProviderIsSlow(t *testing.T) {
 func TestProviderSwitchesProtocols(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\n")
-		if _, err := io.ReadAll(conn); err != nil {
+		if err := upstreamtest.SwitchProtocols(w); err != nil {
 			t.Errorf("the connection is not closed: %v", err)
 		}
 	}))

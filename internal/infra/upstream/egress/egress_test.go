@@ -13,10 +13,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/upstream/egress"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -261,18 +261,7 @@ func TestPostFollowsNoRedirect(t *testing.T) {
 func TestPostSwitchesNoProtocols(t *testing.T) {
 	t.Parallel()
 	closed := make(chan error, 1)
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\n")
-		_, err = io.ReadAll(conn)
-		closed <- err
-	})
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { closed <- upstreamtest.SwitchProtocols(w) })
 	status, class := egress.NewForWebhooks(loopback).Post(t.Context(), server, nil, nil)
 	if err := <-closed; status != http.StatusSwitchingProtocols || class != "" || err != nil {
 		t.Errorf("%d, %q; then the receiver reads %v", status, class, err)
