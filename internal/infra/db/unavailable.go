@@ -54,13 +54,15 @@ func afterCommit(err error) error {
 
 // isUnavailable reports whether err is about the state of the database, not about the query.
 func isUnavailable(err error) bool {
-	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) ||
-		postgres.Says(err, postgres.ConnectionException, postgres.ReadOnly, postgres.IdleTooLong, postgres.Rollback,
-			postgres.OutOfResources, postgres.LockNotAvailable, postgres.Intervention, postgres.SystemError) {
+	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) {
 		return true
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
+	}
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return postgres.Says(err, postgres.ConnectionException, postgres.ReadOnly, postgres.IdleTooLong, postgres.Rollback,
+			postgres.OutOfResources, postgres.LockNotAvailable, postgres.Intervention, postgres.SystemError)
 	}
 	_, network := errors.AsType[net.Error](err)
 	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
