@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/plaintext"
 )
 
 // Field is absent (the zero Field), null, unusable, or has a Value.
@@ -76,8 +77,7 @@ func RequiredText(name string, f Field[string], limit int) error {
 func Blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		const brailleBlank = '\u2800'
-		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError &&
-			!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError && !plaintext.Shapeless(r)
 	})
 }
 

@@ -79,6 +79,12 @@ func visible(s string) string {
 	return stackedMarks().ReplaceAllString(s, "$1")
 }
 
+// Shapeless reports whether a character has no shape of its own, such as U+3164 or a variation selector: a text may hide
+// something in such characters.
+func Shapeless(r rune) bool {
+	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // stackedMarks finds more accents on one letter than any script needs: they would cover the lines around them.
 var stackedMarks = pattern(`(\pM{6})\pM+`)
 

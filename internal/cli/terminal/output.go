@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/term"
 
+	"foyer/internal/base/plaintext"
 	"foyer/internal/face/wire"
 )
 
@@ -216,7 +217,7 @@ func (o *Output) Code(text string) string {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+		if plaintext.Shapeless(r) {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -120,7 +120,7 @@ func indent(text json.RawMessage) (string, error) {
 func code(text string) string {
 	var b strings.Builder
 	for _, r := range text {
-		if unicode.In(r, unicode.C, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !strings.ContainsRune("\n\r\t", r) {
+		if (unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) || plaintext.Shapeless(r)) && !strings.ContainsRune("\n\r\t", r) {
 			fmt.Fprintf(&b, "<%U>", r)
 		} else {
 			b.WriteRune(r)
