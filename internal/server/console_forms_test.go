@@ -164,6 +164,20 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 	})
 }
 
+// A form that one user opened is not carried out for another one, who has signed in since in the same browser.
+func TestConsoleFormOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		const page = "/console/@current/apps/new?way=own"
+		opener, now := visit(t, s, s.key), visit(t, s, joinAs(t, s, "ada@x.example"))
+		form := opener.get(page).fill(t, "source", "name", "Banner", "description", "For the shop")
+		refused := now.post(page, form...)
+		now.want(403, "as another user than the one who is signed in now", refused)
+		now.want(403, "For the shop", refused)
+		opener.want(200, "Banner", opener.post(page, form...))
+	})
+}
+
 // Browsers remove line breaks from single-line fields: that does not count as an edit of a name that has some.
 func TestConsoleNameOfTwoLines(t *testing.T) {
 	t.Parallel()

@@ -266,6 +266,9 @@ func (c *Console) submit(w http.ResponseWriter, r *http.Request, s screen) (*vis
 	if err != nil {
 		return v, next{}, err
 	}
+	if by := r.PostForm.Get("person"); by != "" && by != strconv.FormatInt(v.identity.UserID, 10) {
+		return v, next{}, fault.New(fault.Denied, "You opened this form as another user than the one who is signed in now: open the page again.")
+	}
 	do, ok := s.do[r.PostForm.Get("do")]
 	if !ok {
 		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")

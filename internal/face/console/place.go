@@ -40,9 +40,10 @@ func showPlace(v *visit) (markup.Page, error) {
 
 // Unplaced is an app that could run and is on no site, with what to do about it.
 type Unplaced struct {
-	Page, Sites string      // the paths of the app's page, and of the list of sites
-	Site        client.Site // the only one there is
-	Any         bool        // there are some
+	Frame
+	Page string      // the path of the app's page
+	Site client.Site // the only one there is
+	Any  bool        // there are some
 }
 
 // unplaced finds out whether an app that could run is on no site. It returns nil if the app is on a site, cannot run, or
@@ -55,7 +56,7 @@ func (v *visit) unplaced(app client.AppSource, placed int) (*Unplaced, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Unplaced{Page: appPage(v.home, app.ID), Sites: v.home + "/sites", Any: sites.Count > 0}
+	n := &Unplaced{Frame: v.frame("apps"), Page: appPage(v.home, app.ID), Any: sites.Count > 0}
 	if sites.Count == 1 {
 		n.Site = sites.Results[0]
 	}
