@@ -24,31 +24,32 @@ const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
 // seedPlugins gives an organization n plugins; each filter selects some of them.
 func seedPlugins(t *testing.T, d *db.DB, organizationID string, n int) {
 	t.Helper()
-	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		err := db.Exec(ctx, tx, `
+	seed := func(do func(ctx context.Context, tx *db.Tx) error) {
+		t.Helper()
+		if err := d.InTx(t.Context(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed(func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `
 			INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
 			VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organizationID, d.Now())
-		if err != nil {
-			return err
-		}
-		err = db.Exec(ctx, tx, `
-			WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
-			INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, tag, latest_tag, is_global, exports, created_at, updated_at,
-				name_key, search, is_broken, is_edited, config_schema, capabilities)
-			SELECT $1, CASE n % 5 WHEN 0 THEN 'source' WHEN 1 THEN 'custom' ELSE 'local' END, 'App ' || n, 'Forwards events to a warehouse', CASE n % 5 WHEN 1 THEN 'https://git.example.com/' || n ELSE '' END,
-				'https://cdn.example.com/icon.png', 'v1.0.0', CASE n % 1000 WHEN 1 THEN 'v1.1.0' ELSE '' END, FALSE, FALSE, $3, $3,
-				'app ' || n, 'app ' || n || ' forwards events to a warehouse', n % 1000 = 3, n % 1000 = 6,
-				'[{"key":"apiKey","type":"string","secret":true},{"key":"host","type":"string"},{"key":"batch","type":"number"}]',
-				'{"jobs":["sync"],"methods":["onEvent"]}'
-			FROM s`, organizationID, n, d.Now())
-		if err != nil {
-			return err
-		}
-		count(tx, Plugin{OrganizationID: organizationID}, int64(n), 0)
-		return db.Exec(ctx, tx, `UPDATE plugins SET disabled_at = created_at WHERE organization_id = $1 AND id % 1000 = 2`, organizationID)
 	})
-	if err != nil {
-		t.Fatal(err)
+	const atOnce = 100_000 // of a million, PostgreSQL would not answer in time
+	for from := 0; from < n; from += atOnce {
+		seed(func(ctx context.Context, tx *db.Tx) error {
+			count(tx, Plugin{OrganizationID: organizationID}, int64(min(atOnce, n-from)), 0)
+			return db.Exec(ctx, tx, `
+				WITH RECURSIVE s (n) AS (SELECT $4 + 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
+				INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, tag, latest_tag, is_global, exports, created_at, updated_at,
+					disabled_at, name_key, search, is_broken, is_edited, config_schema, capabilities)
+				SELECT $1, CASE n % 5 WHEN 0 THEN 'source' WHEN 1 THEN 'custom' ELSE 'local' END, 'App ' || n, 'Forwards events to a warehouse', CASE n % 5 WHEN 1 THEN 'https://git.example.com/' || n ELSE '' END,
+					'https://cdn.example.com/icon.png', 'v1.0.0', CASE n % 1000 WHEN 1 THEN 'v1.1.0' ELSE '' END, FALSE, FALSE, $3, $3,
+					CASE n % 1000 WHEN 2 THEN $3 END, 'app ' || n, 'app ' || n || ' forwards events to a warehouse', n % 1000 = 3, n % 1000 = 6,
+					'[{"key":"apiKey","type":"string","secret":true},{"key":"host","type":"string"},{"key":"batch","type":"number"}]',
+					'{"jobs":["sync"],"methods":["onEvent"]}'
+				FROM s`, organizationID, min(from+atOnce, n), d.Now(), from)
+		})
 	}
 }
 
