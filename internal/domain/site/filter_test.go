@@ -39,7 +39,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dbtest.Analyze(t, d)
+		dbtest.Vacuum(t, d)
 		filters := []Filter{{}, {Search: "site 7"}}
 		for _, by := range []string{"name", "created_at", "updated_at"} {
 			filters = append(filters, Filter{Order: page.Order{By: by}}, Filter{Order: page.Order{By: by, Descending: true}}, Filter{Search: "7", Order: page.Order{By: by}})

@@ -49,16 +49,14 @@ func AwaitWaiting[T any](ctx context.Context, d *db.DB, n int, done ...<-chan T)
 	}
 }
 
-// Analyze collects the statistics that PostgreSQL's autovacuum would collect later; SQLite does without.
-func Analyze(tb testing.TB, d *db.DB) {
+// Vacuum does what PostgreSQL's autovacuum would do later: it collects statistics, and marks pages that an index may be
+// read without. SQLite does without.
+func Vacuum(tb testing.TB, d *db.DB) {
 	tb.Helper()
 	if IsSQLite(tb, d) {
 		return
 	}
-	err := d.InTx(tb.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `ANALYZE`)
-	})
-	if err != nil {
+	if _, err := db.All[string](tb.Context(), d, nil, `VACUUM ANALYZE`); err != nil {
 		tb.Fatal(err)
 	}
 }
