@@ -46,7 +46,7 @@ function check(manifest: Manifest): Manifest {
 
 async function ask(query = ""): Promise<Manifest> {
 	const answer = async () => {
-		const response = await fetch(root + "manifest.json" + query, { cache: "no-cache", credentials: "omit" });
+		const response = await window.fetch(root + "manifest.json" + query, { cache: "no-cache", credentials: "omit" });
 		const body = await response.json();
 		if (response.status !== 404 || body.code !== "not_found") return response.ok && body; // a proxy's 404 is not foyer's
 		// A preview is over: check refuses that. A site is not there: it has no apps.
@@ -101,8 +101,8 @@ try {
 	policy = (window as any).trustedTypes.createPolicy("foyer", policy);
 } catch {}
 
-function add(element: string, { integrity }: App, how: object) {
-	document.querySelector("head")!.append(Object.assign(document.createElement(element), { crossOrigin: "", integrity, nonce }, how));
+function add(element: string, { integrity }: App, how: object): any {
+	return document.querySelector("head")!.appendChild(Object.assign(document.createElement(element), { crossOrigin: "", integrity, nonce }, how));
 }
 
 /** Runs an app's script, and returns its module. WebKit checks the sums of scripts, and none in modulepreload or import(). */
@@ -188,7 +188,7 @@ async function refresh() {
 	for (const run of runs) {
 		const app = manifest.apps.find((app) => app.id === run.app.id);
 		if (!app) undo(run); // of another version: unless this one is withdrawn, it runs on until the next load
-		else if (app.version !== run.app.version) fetch(run.app.url + "?now", { method: "HEAD" }).then(({ status }) => status === 410 && undo(run)).catch(() => {});
+		else if (app.version !== run.app.version) window.fetch(run.app.url + "?now", { method: "HEAD" }).then(({ status }) => status === 410 && undo(run)).catch(() => {});
 	}
 }
 
@@ -215,7 +215,7 @@ async function beacon() {
 	while (new Blob([(body = JSON.stringify({ revision: page.revision, sample, apps, errors: faults }, raw))]).size > 8192)
 		faults.pop() || apps.splice(Math.random() * apps.length, 1); // other apps in each report
 	faults = [];
-	await fetch(root + "beacon", { method: "POST", body, keepalive: true, credentials: "omit" });
+	await window.fetch(root + "beacon", { method: "POST", body, keepalive: true, credentials: "omit" });
 }
 
 function tellReady() {
@@ -230,9 +230,9 @@ let preview = "";
 
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
-	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location.href + " " + performance.getEntriesByType("navigation").map(({ name }) => name)) || [];
+	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location + " " + window.performance.getEntriesByType("navigation").map(({ name }) => name)) || [];
 	preview = stored("sessionStorage", token) || token || "";
-	if (token) history.replaceState(history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
+	if (token) window.history.replaceState(window.history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
 }
 
 /** Stays until the page is loaded again, as what the preview has run does. The page may have put the preview back into its address. */
@@ -280,15 +280,14 @@ async function main() {
 		if (!preview && !location.pathname.endsWith(site + "/try") && Math.random() < manifest.sample) sample = manifest.sample;
 		for (const app of manifest.apps.filter(isHere)) {
 			const shown: Shown = { id: app.id, name: app.name, version: app.version, state: "loading", error: "" };
-			app.url = new URL(app.url).href; // as errors and import.meta.url have it
 			const run: Run = { app, shown, ms: 0 };
-			add("link", app, { rel: "modulepreload", href: app.url, onload: () => (run.preloaded = true) });
+			app.url = add("link", app, { rel: "modulepreload", href: app.url, onload: () => (run.preloaded = true) }).href; // as errors and import.meta.url have it
 			runs.push(run);
 			page.apps.push(shown);
 		}
 	}
 	const late = after(1);
-	if (document.readyState !== "complete" && !performance.timing.domContentLoadedEventStart) await event("DOMContentLoaded"); // as modules do
+	if (document.readyState !== "complete" && !window.performance.timing.domContentLoadedEventStart) await event("DOMContentLoaded"); // as modules do
 	if (preview) showBar();
 	for (const run of runs) {
 		const started = !run.gone && start(run);

@@ -77,6 +77,7 @@ var tests = []struct {
 
 	{"OnceASite", testOnceASite},
 	{"NamedElement", testNamedElement},
+	{"NamedVariables", testNamedVariables},
 	{"EarlyInThePage", testEarlyInThePage},
 	{"AfterDeferredScripts", testAfterDeferredScripts},
 	{"Prerendered", testPrerendered},

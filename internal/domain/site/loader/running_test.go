@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -287,6 +288,29 @@ func testNamedElement(t *testing.T, b *browser) {
 		want(t, "site with "+named, f.token, got.Foyer.Site)
 		clean(t, got)
 	}
+}
+
+// A page's own let and const hide the window's properties from scripts. The loader calls none of them, even if it comes
+// between the end of parsing and the end of loading.
+func testNamedVariables(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1)
+	f.preview("abc", f.document(1, f.logging(1, "one")))
+	loading := make(chan struct{})
+	const variables = `<script nonce="once">
+		const URL = "https://shop.example.com", history = [], performance = null
+		let fetch = (...all) => { if (all[0].includes("/sites/")) log.push("page's fetch"); return window.fetch(...all) }
+		document.body.append(Object.assign(new Image(), { src: "/do?page=" + id + "&what=slow" }))
+		addEventListener("DOMContentLoaded", () => document.body.append(Object.assign(document.createElement("script"), { src: "%s/sites/%s/loader.js" })))
+	</script>`
+	got := b.open(t, f, page{
+		query: "&foyer_preview=abc", element: fmt.Sprintf(variables, f.URL, f.token),
+		script: "await until(() => log.length); await server('loaded'); sessionStorage.clear(); return location.search.includes('preview')",
+		do:     map[string]func(){"slow": func() { wait(t, loading) }, "loaded": func() { close(loading) }},
+	})
+	want(t, "log", []string{"one"}, got.Log)
+	want(t, "preview in the address", any(false), got.Value)
+	clean(t, got)
 }
 
 // Apps see the whole page, however early the loader is in it.
