@@ -11,14 +11,14 @@ import (
 
 // styleModule adds a stylesheet to the page when the bundle runs. The loader removes elements marked with the bundle's
 // url. A content security policy requires the nonce of the bundle's script element; a module does not know that
-// element, but knows its url.
+// element, but knows its url. document.head and document.scripts may be an element or frame of that name.
 const styleModule = `
 const style = document.createElement("style")
 style.dataset.foyer = import.meta.url
-const script = [...document.scripts].find((script) => script.src === import.meta.url)
+const script = [...document.querySelectorAll("script")].find((script) => script.src === import.meta.url)
 if (script) style.nonce = script.nonce
 style.textContent = %s
-document.head.append(style)
+document.querySelector("head").append(style)
 export default %s
 `
 

@@ -275,16 +275,18 @@ func testOnceASite(t *testing.T, b *browser) {
 // Elements and frames with an id or name are also properties of the window or the document.
 func testNamedElement(t *testing.T, b *browser) {
 	f := newFoyer(t)
-	f.publish(1, f.app(1, "one", `export const inject = ({ posthog }) => { log.push(String(posthog.capture("seen"))) }`))
+	styled := f.compiled(t, 2, "styled", map[string]string{"site.ts": "import './look.css'", "look.css": "body { margin: 7px }"})
+	f.publish(1, f.app(1, "one", `export const inject = ({ posthog }) => { log.push(String(posthog.capture("seen"))) }`), styled)
 	for _, named := range []string{
 		`<form id="foyer"><input name="apps"></form><div id="posthog"></div>`,
 		`<p id="foyer"></p><p id="foyer"></p><p id="posthog"></p><p id="posthog"></p>`,
 		`<iframe name="foyer" src="` + f.URL + `/none"></iframe><iframe name="posthog" src="` + f.URL + `/none"></iframe>`,
-		`<iframe name="head"></iframe>`,
+		`<iframe name="head"></iframe><form name="scripts"></form>`,
 	} {
-		element := named + `<script nonce="once">addEventListener("load", () => document.body.append(Object.assign(document.createElement("script"), { src: "` + f.URL + "/sites/" + f.token + `/loader.js" })))</script>`
-		got := b.open(t, f, page{element: element, script: "await ready"})
+		element := named + `<script nonce="once">addEventListener("load", () => document.body.append(Object.assign(document.createElement("script"), { nonce: "once", src: "` + f.URL + "/sites/" + f.token + `/loader.js" })))</script>`
+		got := b.open(t, f, page{policy: strict(f, "frame-src *; style-src 'nonce-once'"), element: element, script: "await ready"})
 		want(t, "log with "+named, []string{"undefined"}, got.Log)
+		want(t, "states with "+named, []string{"one running", "styled running"}, got.Foyer.states())
 		want(t, "site with "+named, f.token, got.Foyer.Site)
 		clean(t, got)
 	}
