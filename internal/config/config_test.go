@@ -40,7 +40,7 @@ var cases = []struct {
 		wrong: []string{
 			"mysql://hunter2@h/d", "sqlite:", "sqlite::memory:", "x.db", "postgres://",
 			"postgres://u:hunter2#@h/d", "postgres://u:#hunter2@h/d", "postgres://u:hunter2%@h/d", "postgres://u:hunter2/x@h/d",
-			"postgres://u:hunter2@h/d?pool_max_conns=2", "postgres://u:hunter2@h/d?sslmode=often",
+			"postgres://u:hunter2@h/d?pool_max_conns=2", "postgres://u:hunter2@h/d?sslmode=often", "postgres://u:hunter2@h/d?pool_health_check_period=0s",
 		},
 	},
 	{name: "DATA_DIR", field: func(c Config) any { return c.DataDir }, unset: "./foyer-data", good: "/var/lib/foyer", want: "/var/lib/foyer"},

@@ -127,6 +127,9 @@ func config(address string) (*pgxpool.Config, error) {
 	if c.MaxConns < minConns || c.MaxConns > maxConns {
 		return nil, fmt.Errorf("the url of the database: pool_max_conns must be from %d to %d", minConns, maxConns)
 	}
+	if c.HealthCheckPeriod <= 0 { // the pool would panic
+		return nil, errors.New("the url of the database: pool_health_check_period must be more than 0")
+	}
 	c.MaxConnIdleTime, c.PingTimeout = maxIdle, silence
 	if c.ConnConfig.ConnectTimeout == 0 { // not set in the url
 		c.ConnConfig.ConnectTimeout = silence
