@@ -78,7 +78,7 @@ var cases = []struct {
 		name: "OIDC_ISSUER", field: func(c Config) any { return c.OIDC.Issuer },
 		unset: "", good: "https://login.example.com/realms/a", want: "https://login.example.com/realms/a",
 		alsoGood: []string{"http://127.0.0.1:5556/dex", "http://localhost", "http://[::1]:1"},
-		wrong:    []string{"login.example.com", "http://login.example.com", "https://u:hunter2@h.example", "https://h.example?a", "ftp://h.example", "https://"},
+		wrong:    []string{"login.example.com", "http://login.example.com", "https://u:hunter2@h.example", "https://h.example?a", "https://h.example/ ", "ftp://h.example", "https://"},
 	},
 	{name: "OIDC_CLIENT_ID", field: func(c Config) any { return c.OIDC.ClientID }, unset: "", good: "foyer", want: "foyer"},
 	{name: "OIDC_CLIENT_SECRET", field: func(c Config) any { return c.OIDC.ClientSecret }, secret: true, unset: "", good: "s", want: "s"},

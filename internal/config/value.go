@@ -304,7 +304,7 @@ func scopes(c *Config, value string) error {
 // issuer accepts http only on this machine: anybody who can change the provider's responses can sign in as anybody.
 func issuer(s string) error {
 	u, err := url.Parse(s)
-	if err != nil || u.User != nil || strings.ContainsAny(s, "?#") || !linkHost(u) ||
+	if err != nil || u.User != nil || strings.ContainsAny(s, "?# ") || !linkHost(u) ||
 		u.Scheme != "https" && (u.Scheme != "http" || !loopback(net.JoinHostPort(u.Hostname(), "0"))) {
 		return errors.New("must be an https url like https://login.example.com, or http on a loopback address")
 	}
