@@ -193,6 +193,7 @@ func sendEntries(w http.ResponseWriter, r *http.Request, lines []byte, part []ac
 
 func beginLines(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", ndjson)
+	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 }

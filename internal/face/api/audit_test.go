@@ -169,8 +169,8 @@ func TestAuditOfNarrowKeys(t *testing.T) {
 func (r *rig) stream(key, query string) []string {
 	r.t.Helper()
 	got := r.send(key, "GET", "/activity?"+query, "", "Accept", "text/html, application/x-ndjson;q=0.9")
-	if got.status != http.StatusOK {
-		r.t.Fatalf("%d %s", got.status, got.body)
+	if got.status != http.StatusOK || got.header.Get("Cache-Control") != "no-store" {
+		r.t.Fatalf("%d, Cache-Control %q: %s", got.status, got.header.Get("Cache-Control"), got.body)
 	}
 	return slices.DeleteFunc(strings.Split(got.body, "\n"), func(line string) bool { return line == "" })
 }
