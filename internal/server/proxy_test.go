@@ -115,6 +115,27 @@ func TestEventsThroughProxy(t *testing.T) {
 	}
 }
 
+// With the documented configuration nginx passes ETags on as they are, even if it compresses answers otherwise: If-Match
+// takes no weak one.
+func TestETagsThroughProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	text := regexp.MustCompile(`(?m)^ *(ssl_|server_name).*$`).ReplaceAllString(documentedNginx(t, "operating.md", "map"), "")
+	at, _, _ := startNginx(t, "gzip on; gzip_types application/json;"+strings.NewReplacer("/var/log/nginx/foyer.log", "access.log",
+		"listen 443 ssl", "listen ADDRESS", "127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://")).Replace(text))
+	var tags []string
+	for _, server := range []string{s.URL, at} {
+		r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/api/organizations/@current", nil))
+		r.Header = http.Header{"Authorization": {"Bearer " + s.key}, "Accept-Encoding": {"gzip"}}
+		got := must[*http.Response](t)(http.DefaultClient.Do(r)) //nolint:bodyclose // the next line does
+		got.Body.Close()
+		tags = append(tags, got.Header.Get("Etag"))
+	}
+	if tags[0] == "" || tags[0] != tags[1] {
+		t.Errorf("foyer's ETag is %s, nginx's %s", tags[0], tags[1])
+	}
+}
+
 // Signing in with a key and looking at an invite do not count against the address.
 func TestSigningInIsNotCounted(t *testing.T) {
 	t.Parallel()
