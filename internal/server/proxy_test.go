@@ -5,6 +5,9 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -13,7 +16,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -115,14 +120,20 @@ func TestEventsThroughProxy(t *testing.T) {
 	}
 }
 
+// plainNginx returns the documented configuration without TLS, with another upstream.
+func plainNginx(t *testing.T, upstream string) string {
+	t.Helper()
+	text := regexp.MustCompile(`(?m)^ *(ssl_|server_name).*$`).ReplaceAllString(documentedNginx(t, "operating.md", "map"), "")
+	text = regexp.MustCompile(`(?s)upstream foyer {.*?\n}\n`).ReplaceAllLiteralString(text, upstream)
+	return strings.NewReplacer("/var/log/nginx/foyer.log", "access.log", "listen 443 ssl", "listen ADDRESS").Replace(text)
+}
+
 // With the documented configuration nginx passes ETags on as they are, even if it compresses answers otherwise: If-Match
 // takes no weak one.
 func TestETagsThroughProxy(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	text := regexp.MustCompile(`(?m)^ *(ssl_|server_name).*$`).ReplaceAllString(documentedNginx(t, "operating.md", "map"), "")
-	at, _, _ := startNginx(t, "gzip on; gzip_types application/json;"+strings.NewReplacer("/var/log/nginx/foyer.log", "access.log",
-		"listen 443 ssl", "listen ADDRESS", "127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://")).Replace(text))
+	at, _, _ := startNginx(t, "gzip on; gzip_types application/json;"+plainNginx(t, "upstream foyer { server "+strings.TrimPrefix(s.URL, "http://")+"; }"))
 	var tags []string
 	for _, server := range []string{s.URL, at} {
 		r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/api/organizations/@current", nil))
@@ -133,6 +144,47 @@ func TestETagsThroughProxy(t *testing.T) {
 	}
 	if tags[0] == "" || tags[0] != tags[1] {
 		t.Errorf("foyer's ETag is %s, nginx's %s", tags[0], tags[1])
+	}
+}
+
+// While a server is off, pages and invites wait for another one as long as nginx is told to wait for a connection, not
+// for a minute.
+func TestServerThatIsOffBehindProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	upstream, inServer, _ := strings.Cut(documentedNginx(t, "operating.md", "upstream"), "# in server:")
+	upstream = strings.NewReplacer("10.0.0.1:8000", strings.TrimPrefix(s.URL, "http://"), "10.0.0.2:8000", silentAddress(t)).Replace(upstream)
+	at, _, _ := startNginx(t, strings.Replace(plainNginx(t, upstream), "    location / {", inServer+"    location / {", 1))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 2 { // nginx asks the servers in turn
+		for _, path := range []string{"/sites/x/manifest.json", "/invite/x", "/docs"} {
+			r := must[*http.Request](t)(http.NewRequestWithContext(ctx, http.MethodGet, at+path, nil))
+			got := must[*http.Response](t)(http.DefaultClient.Do(r)) //nolint:bodyclose // the next line does
+			got.Body.Close()
+			if got.StatusCode >= 500 {
+				t.Errorf("%s: %d", path, got.StatusCode)
+			}
+		}
+	}
+}
+
+// silentAddress returns an address where nothing responds to those who want to connect, as of a machine that is off: its
+// queue is full.
+func silentAddress(t *testing.T) string {
+	t.Helper()
+	fd := must[int](t)(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("127.0.0.1:%d", must[syscall.Sockaddr](t)(syscall.Getsockname(fd)).(*syscall.SockaddrInet4).Port)
+	for {
+		conn, err := (&net.Dialer{Timeout: 200 * time.Millisecond}).DialContext(t.Context(), "tcp", at)
+		if err != nil {
+			return at
+		}
+		t.Cleanup(func() { conn.Close() })
 	}
 }
 

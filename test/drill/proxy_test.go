@@ -31,9 +31,9 @@ var proxies = map[string]struct {
 	},
 	"nginx": {
 		func(t *testing.T, address string) string {
-			upstream, location, _ := strings.Cut(documented(t, "nginx", "max_fails"), "# in location /:")
+			upstream, server, _ := strings.Cut(documented(t, "nginx", "max_fails"), "# in server:")
 			return `daemon off; pid nginx.pid; error_log error.log; events {} http { access_log off; ` + upstream + ` server { listen ` + address +
-				`; proxy_http_version 1.1; proxy_set_header Connection ""; location / { proxy_pass http://foyer; ` + location + ` } } }`
+				`; proxy_http_version 1.1; proxy_set_header Connection "";` + server + ` location / { proxy_pass http://foyer; } } }`
 		},
 		[]string{"-p", ".", "-c"},
 		10,
