@@ -79,6 +79,7 @@ func Domain(s string) (string, error) {
 	if len(s) > maxDomain {
 		return "", errDomain
 	}
+	s = strings.ReplaceAll(s, "İ", "i\u0307") // as IDNA has it: ToLower drops the dot, which leads to another domain
 	ascii, err := domainNames.ToASCII(strings.ToLower(s))
 	if err != nil || !publicName(ascii) {
 		return "", errDomain

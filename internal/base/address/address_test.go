@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 
 func TestDomain(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"Example.COM": "example.com", "bücher.example": "xn--bcher-kva.example", "a.b.co": "a.b.co"} {
+	for in, want := range map[string]string{"Example.COM": "example.com", "bücher.example": "xn--bcher-kva.example", "a.b.co": "a.b.co", "İstanbul.example": "xn--istanbul-o0e.example"} {
 		if got, err := address.Domain(in); err != nil || got != want {
 			t.Errorf("Domain(%q) = %q, %v, want %q", in, got, err, want)
 		}
