@@ -76,6 +76,7 @@ func TestAudit(t *testing.T) {
 			"after=3":                            all[3:5],
 			"after=0":                            all,
 			"since=2000-01-01T00:00:00Z":         all,
+			"since=2000-01-01t00:00:00.5z":       all,
 			"until=2000-01-01T00:00:00%2B01:00":  nil,
 			"since=2000-01-01T00:00:00Z&after=4": all[4:5],
 		} {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -74,9 +75,9 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller)
 // lastYear is the last year that a time in the API can have.
 const lastYear = 9999
 
-// readTime reads a time in the format of RFC 3339.
+// readTime reads a time in the format of RFC 3339, which allows t and z for T and Z.
 func readTime(text string) (at time.Time, ok bool) {
-	at, err := time.Parse(time.RFC3339, text)
+	at, err := time.Parse(time.RFC3339, strings.ToUpper(text))
 	at = at.UTC()
 	return at, err == nil && at.Year() >= 1 && at.Year() <= lastYear && !at.IsZero() // the zero time stands for none
 }
