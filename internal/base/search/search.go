@@ -9,8 +9,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns s as searches compare it: NFKC, in lower case.
-func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
+// Fold returns s as searches compare it: NFKC, in lower case. Σ has two forms there, of which one depends on the letters
+// around it, and some letters, such as ǰ, are composed only there.
+func Fold(s string) string {
+	return norm.NFKC.String(strings.ReplaceAll(strings.ToLower(norm.NFKC.String(s)), "ς", "σ"))
+}
 
 // Separator separates texts that are stored as one for searching. No search contains it, so none matches the end of one
 // text together with the beginning of the next.
