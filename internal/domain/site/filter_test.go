@@ -47,7 +47,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		wants := func(f Filter, query string, args []any) {
 			t.Helper()
 			plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n")
-			if !strings.Contains(plan, "(organization_id=?)") && !strings.Contains(plan, "on sites_organization_id_name_key") {
+			if !strings.Contains(plan, "(organization_id=?)") && !strings.Contains(plan, " sites_organization_id_name_key") {
 				t.Errorf("%+v is not read by the organization:\n%s", f, plan)
 			}
 		}
