@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"foyer/internal/base/address"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -105,6 +106,15 @@ func readSearch(query url.Values) (string, error) {
 		return "", fault.Field(fault.Invalid, "search", "Must be a text of at most %d bytes, without the characters U+0000 and U+0001.", maxSearch)
 	}
 	return text, nil
+}
+
+// readPersonSearch is readSearch for lists of people. A whole address is searched in the form in which it is stored.
+func readPersonSearch(query url.Values) (string, error) {
+	text, err := readSearch(query)
+	if plain, wrong := address.Parse(text); wrong == nil {
+		text = plain
+	}
+	return text, err
 }
 
 func readOrder(query url.Values) (page.Order, error) {

@@ -85,7 +85,7 @@ func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Calle
 
 func readInviteFilter(query url.Values) (f invite.Filter, err error) {
 	var faults fault.List
-	f.Search, err = readSearch(query)
+	f.Search, err = readPersonSearch(query)
 	faults.Add(err)
 	if query.Has("status") {
 		f.Statuses, err = invite.ParseStatuses(query.Get("status"))

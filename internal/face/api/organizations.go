@@ -45,7 +45,7 @@ func AppendMember(b []byte, m org.Membership) []byte {
 // readMemberFilter reads the filter of members and refuses invalid values.
 func readMemberFilter(query url.Values) (f org.MemberFilter, err error) {
 	var faults fault.List
-	f.Search, err = readSearch(query)
+	f.Search, err = readPersonSearch(query)
 	faults.Add(err)
 	if query.Has("level") {
 		f.Level, err = access.ParseLevel("level", query.Get("level"))

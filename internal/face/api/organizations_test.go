@@ -223,15 +223,18 @@ func TestChangeSelf(t *testing.T) {
 // Members can be searched by address and names. They show whose invite they accepted and when they were last active.
 func TestFindMembers(t *testing.T) {
 	each(t, func(r *rig) {
-		made := r.wantStatus(r.key, "POST", invites, `{"target_email":"adele@x.example","first_name":"Ädele"}`, 201).body
+		made := r.wantStatus(r.key, "POST", invites, `{"target_email":"adele@bücher.example","first_name":"Ädele"}`, 201).body
 		link := between(r.wantStatus(r.key, "POST", invites+between(made, `"id":"`, `"`)+"/link", "", 200).body, `/invite/`, `"`)
 		accepted := r.wantStatus("", "POST", "/api/signup/"+link, `{"last_name":"100%_!"}`, 201).body
+		if list := r.wantStatus(r.key, "GET", invites+"?status=any&search="+url.QueryEscape("adele@bücher.example"), "", 200).body; !strings.HasPrefix(list, `{"count":1,`) {
+			r.t.Errorf("the invite: %s", list)
+		}
 		uuid, key := between(accepted, `"uuid":"`, `"`), between(accepted, `"api_key":"`, `"`)
-		r.join(r.other, "adele@x.example", access.Member)
+		r.join(r.other, "adele@xn--bcher-kva.example", access.Member)
 		for query, want := range map[string]int{
 			"": 2, "?search=": 2, "?search=ADELE@": 1, "?search=" + url.QueryEscape("äDELE 100"): 1, "?search=" + url.QueryEscape("0%_!"): 1,
 			"?search=" + url.QueryEscape("%"): 1, "?search=_!": 1, "?search=nobody": 0, "?level=1": 1, "?level=owner": 1, "?level=admin": 0, "?level=member&search=adele": 1,
-			"?level=15&search=adele": 0,
+			"?level=15&search=adele": 0, "?search=" + url.QueryEscape("Adele@BÜCHER.example"): 1,
 		} {
 			if got := between(r.wantStatus(r.key, "GET", "/members"+query, "", 200).body, `"count":`, `,`); got != strconv.Itoa(want) {
 				r.t.Errorf("%s: %s members, want %d", query, got, want)
