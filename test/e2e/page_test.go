@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"foyer/client"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 )
@@ -103,6 +104,26 @@ func TestInvitesInABrowser(t *testing.T) {
 	broken, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](`[...document.querySelectorAll("[scope=row] bdi")].filter((e) => e.getClientRects().length > 1).map((e) => e.innerText)`))
 	if err != nil || len(broken) > 0 {
 		t.Errorf("broken: %q, %v", broken, err)
+	}
+}
+
+// Relative times name no wrong day: in 47 hours is not tomorrow.
+func TestTimesInABrowser(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}, ExpiresAt: new(time.Now().Add(47 * time.Hour))}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := browser(t)
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
+	if shown := look(ctx, t, "times", "Your keys", to(i.url+"/console/keys")); !strings.Contains(shown, "in 1 day") {
+		t.Error(shown)
 	}
 }
 

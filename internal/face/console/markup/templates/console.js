@@ -30,7 +30,7 @@ each('.languages input', choice => {
 
 // Times are shown in the reader's time zone, and near ones as relative times.
 const units = [['day', 86400], ['hour', 3600], ['minute', 60]]
-const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: 'auto' })
+const relative = new Intl.RelativeTimeFormat(document.documentElement.lang) // "1 day ago" may be two dates back, which is not yesterday
 const exact = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' })
 const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit' })
 
