@@ -61,12 +61,16 @@ func Address(s string) string {
 	return Line(s, 254)
 }
 
-// visible drops invalid UTF-8 and every control, format (bidi, zero-width) and otherwise invisible character. It keeps
-// two kinds of white space: ' ' and \n.
+// visible drops invalid UTF-8 and every control, format (bidi, zero-width) and otherwise invisible character, except
+// joiners that shape a word or an emoji. It keeps two kinds of white space: ' ' and \n.
 func visible(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.Map(func(r rune) rune {
+	var before, r rune
+	s = strings.Map(func(next rune) rune {
+		before, r = r, next
 		switch {
+		case (r == '\u200c' || r == '\u200d') && unicode.In(before, joined...):
+			return r
 		case r == '\n', r == '\r', r == '\u0085', unicode.In(r, unicode.Zl, unicode.Zp):
 			return '\n'
 		case r == '\t', unicode.Is(unicode.Zs, r):
@@ -79,6 +83,16 @@ func visible(s string) string {
 	return stackedMarks().ReplaceAllString(s, "$1")
 }
 
+// joiners are the characters that join or separate the letters around them: without them, Persian words are misspelled,
+// and a family is shown as its members.
+const joiners = `\x{200C}\x{200D}`
+
+// joined are the characters that joiners follow: letters of Arabic and Indic scripts, and the parts of emojis.
+var joined = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Bengali, unicode.Devanagari, unicode.Gujarati, unicode.Gurmukhi, unicode.Kannada, unicode.Malayalam,
+	unicode.Oriya, unicode.Sinhala, unicode.Tamil, unicode.Telugu, unicode.So, unicode.Sk, unicode.Variation_Selector,
+}
+
 // Shapeless reports whether a character has no shape of its own, such as U+3164 or a variation selector: a text may hide
 // something in such characters.
 func Shapeless(r rune) bool {
@@ -86,7 +100,7 @@ func Shapeless(r rune) bool {
 }
 
 // stackedMarks finds more accents on one letter than any script needs: they would cover the lines around them.
-var stackedMarks = pattern(`(\pM{6})\pM+`)
+var stackedMarks = pattern(`((?:\pM[` + joiners + `]?){6})[\pM` + joiners + `]+`)
 
 // Dots that browsers read as the dot of a host name. The ideographic ones end sentences in Chinese and Japanese, so they
 // count only next to Latin text.
@@ -101,9 +115,9 @@ var (
 
 	// "evil.example", "1.2.3.4"; but not "3.5", "e.g.", "wait...what".
 	hostLike = pattern(
-		`[\pL\pM\pN\pS_-]` + dot + `\pL[\pL\pM\pN-]` +
+		`[\pL\pM\pN\pS_` + joiners + `-]` + dot + `\pL[\pL\pM\pN` + joiners + `-]` +
 			`|\pN` + dot + `\pN+` + dot + `\pN+` + dot + `\pN` +
-			`|[\pL\pM\pN]` + ideographic + `[0-9A-Za-z]` +
+			`|[\pL\pM\pN` + joiners + `]` + ideographic + `[0-9A-Za-z]` +
 			`|[0-9A-Za-z]` + ideographic + `[\pL\pN]`)
 
 	scheme     = pattern(`[:\x{FE13}\x{FE55}\x{FF1A}]([/\x{FF0F}]{2})`)

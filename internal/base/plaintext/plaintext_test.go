@@ -26,7 +26,9 @@ func TestLine(t *testing.T) {
 		{"separators", "a\u2028b\u2029c\u0085d", "a b c d"},
 		{"umlauts", "Jürgen Müller-Lüdenscheid", "Jürgen Müller-Lüdenscheid"},
 		{"towers", "Z" + strings.Repeat("\u0301", 100) + "a", "Z" + strings.Repeat("\u0301", 6) + "a"},
-		{"emoji", "Ada 🎉", "Ada 🎉"},
+		{"emoji", "Ada 🎉 👩🏽\u200d🚀 🏳\ufe0f\u200d🌈", "Ada 🎉 👩🏽\u200d🚀 🏳\ufe0f\u200d🌈"},
+		{"joiners", "می\u200cخواهم ශ්\u200dරී \u200c\u200dab\u200dc", "می\u200cخواهم ශ්\u200dරී abc"},
+		{"towers with joiners", "क" + strings.Repeat("्\u200d", 100) + "a", "क" + strings.Repeat("्\u200d", 6) + "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +76,10 @@ func TestNothingBecomesALink(t *testing.T) {
 		"еvіl.ехаmрlе":                    "еvіl[.]ехаmрlе",
 		"例え.テスト":                          "例え[.]テスト",
 		"💩.la":                            "💩[.]la",
+		"👩\u200d\u200c.la":                "👩\u200d[.]la",
+		"سایت\u200c.com":                  "سایت\u200c[.]com",
+		"evil.م\u200c\u200cا":             "evil[.]م\u200cا",
+		"م\u200c。example":                 "م\u200c[.]example",
 		"evil.com_x":                      "evil[.]com_x",
 		"http：／／evil.example":             "http[:]//evil[.]example",
 		"mailto:root@localhost":           "mailto[:]root@localhost",
@@ -127,7 +133,7 @@ func FuzzMultiline(f *testing.F) {
 			t.Fatalf("%q is not UTF-8", got)
 		}
 		for _, r := range got {
-			if r != '\n' && unicode.In(r, unicode.C) {
+			if r != '\n' && r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.C) {
 				t.Fatalf("%U stayed in %q", r, got)
 			}
 		}
