@@ -37,11 +37,11 @@ func addressesIn(line string) []string {
 		return nil
 	}
 	var all []string
-	for entry := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",;\t", r) }) {
+	for entry := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",;\t，；、،؛", r) }) {
 		found := map[string]bool{}
 		words := strings.FieldsFunc(entry, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' })
 		for _, word := range words {
-			word = mailto.ReplaceAllString(strings.Trim(word, `"'“”„‘’()[]*•·:.`), "$1")
+			word = mailto.ReplaceAllString(strings.Trim(word, `"'“”„‘’()[]*•·:.。`), "$1")
 			meant := strings.Contains(word, "@") || domain.MatchString(word)
 			if meant && !found[word] { // a link has its address twice
 				found[word] = true

@@ -15,6 +15,7 @@ func TestAddresses(t *testing.T) {
 		"":    nil,
 		" \n": nil,
 		"ada@x.org\nbob@x.org, eve@x.org; joe@x.org\tkim@x.org":             {"ada@x.org", "bob@x.org", "eve@x.org", "joe@x.org", "kim@x.org"},
+		"ada@x.org、bob@x.org，eve@x.org；joe@x.org،kim@x.org。":                {"ada@x.org", "bob@x.org", "eve@x.org", "joe@x.org", "kim@x.org"},
 		`"Doe, Jane" <jane@x.org>; Roe, Rick <rick@x.org>`:                  {"jane@x.org", "rick@x.org"},
 		"Jane Doe <jane@x.org>":                                             {"jane@x.org"},
 		"Jane Doe <jane@x.org> Rick <rick@x.org> eve@x.org":                 {"jane@x.org", "rick@x.org", "eve@x.org"},
