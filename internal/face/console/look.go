@@ -25,8 +25,12 @@ func picture(icon string) template.URL {
 // initials stand for an app without an icon.
 func initials(name string) string {
 	var all []rune
-	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if all = append(all, unicode.ToUpper([]rune(word)[0])); len(all) == 2 {
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
+		first := []rune(word)[0]
+		if unicode.IsMark(first) { // of an emoji
+			continue
+		}
+		if all = append(all, unicode.ToUpper(first)); len(all) == 2 {
 			break
 		}
 	}
