@@ -69,7 +69,7 @@ func visible(s string) string {
 	s = strings.Map(func(next rune) rune {
 		before, r = r, next
 		switch {
-		case (r == '\u200c' || r == '\u200d') && unicode.In(before, joined...):
+		case Joins(before, r):
 			return r
 		case r == '\n', r == '\r', r == '\u0085', unicode.In(r, unicode.Zl, unicode.Zp):
 			return '\n'
@@ -91,6 +91,11 @@ const joiners = `\x{200C}\x{200D}`
 var joined = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Bengali, unicode.Devanagari, unicode.Gujarati, unicode.Gurmukhi, unicode.Kannada, unicode.Malayalam,
 	unicode.Oriya, unicode.Sinhala, unicode.Tamil, unicode.Telugu, unicode.So, unicode.Sk, unicode.Variation_Selector,
+}
+
+// Joins reports whether a character is a joiner that has a use after the one before it.
+func Joins(before, r rune) bool {
+	return (r == '\u200c' || r == '\u200d') && unicode.In(before, joined...)
 }
 
 // Shapeless reports whether a character has no shape of its own, such as U+3164 or a variation selector: a text may hide

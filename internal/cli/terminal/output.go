@@ -319,7 +319,13 @@ func Printable(cell any) string {
 	if shown == "" {
 		return "-"
 	}
-	return strings.Map(printable, shown)
+	var before, r rune
+	return strings.Map(func(next rune) rune {
+		if before, r = r, next; plaintext.Joins(before, r) {
+			return r
+		}
+		return printable(r)
+	}, shown)
 }
 
 // printableLines returns a text of several lines that cannot control the terminal.

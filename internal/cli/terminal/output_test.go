@@ -11,12 +11,13 @@ import (
 func TestCellsCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
 	tests := map[any]string{
-		"":                      "-",
-		"Ünï 🦔":                 "Ünï 🦔",
-		"\x1b[31mred\a":         "\uFFFD[31mred\uFFFD",
-		"a\tb\nc\u202ed\u200be": "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe",
-		7:                       "7",
-		time.Time{}:             "-",
+		"":                       "-",
+		"Ünï 🦔":                  "Ünï 🦔",
+		"می\u200cخواهم a\u200db": "می\u200cخواهم a\uFFFDb",
+		"\x1b[31mred\a":          "\uFFFD[31mred\uFFFD",
+		"a\tb\nc\u202ed\u200be":  "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe",
+		7:                        "7",
+		time.Time{}:              "-",
 		time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)): "2026-01-02T02:04:05Z",
 	}
 	for cell, want := range tests {
@@ -162,7 +163,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 
 func TestTextsTakeCells(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int{"": 0, "Ünï": 3, "U\u0308": 1, "界面": 4, "🦔": 2, "…": 1} {
+	for text, want := range map[string]int{"": 0, "Ünï": 3, "U\u0308": 1, "می\u200cخ": 3, "界面": 4, "🦔": 2, "…": 1} {
 		if got := cells(text); got != want {
 			t.Errorf("%s: %d cells; want %d", text, got, want)
 		}

@@ -15,7 +15,7 @@ func cells(text string) (n int) {
 }
 
 func cellsOf(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) { // it combines with the one before
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) { // it combines with the one before, or is a joiner
 		return 0
 	}
 	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
