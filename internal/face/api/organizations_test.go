@@ -197,7 +197,10 @@ func TestChangeSelf(t *testing.T) {
 		}
 		r.wantStatus(r.newKey(r.owner, "plugin:write"), "PATCH", self, `{"first_name":"Ada"}`, 403)
 		bound := between(r.wantStatus(r.key, "POST", self+"/keys", `{"scopes":["*"],"organization_id":"`+r.org.ID+`"}`, 201).body, `"key":"`, `"`)
-		r.wantStatus(bound, "PATCH", self, `{"first_name":"Ada"}`, 403)
+		r.wantStatus(bound, "PATCH", self, `{`, 403)
+		if got := r.send(bound, "PATCH", self, `{"first_name":"Ada"}`, "If-Match", `"another"`); got.status != http.StatusForbidden {
+			r.t.Errorf("a bound key, If-Match: %d", got.status)
+		}
 		if got := r.wantStatus(r.key, "PATCH", self, `{"first_name":" Ada ","last_name":"King"}`, 200); !strings.Contains(got.body, `"first_name":"Ada","last_name":"King"`) {
 			r.t.Error(got.body)
 		}

@@ -174,7 +174,7 @@ func (a *API) peopleRoutes() []Route {
 		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
 		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},
 		{"GET", self, anyScope, anyUser, a.getSelf},
-		{"PATCH", self, access.All, anyUser, a.updateSelf},
+		{"PATCH", self, access.All, access.MaySeeSelf, a.updateSelf},
 		{"GET", self + "/keys", anyScope, anyUser, list(a, a.Keys.Own, appendKey)},
 		{"POST", self + "/keys", anyScope, anyUser, a.createKey},
 		{"DELETE", self + "/keys/{id}", anyScope, anyUser, remove(a.Keys.RevokeOwn)},
