@@ -144,6 +144,27 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 	})
 }
 
+// An organization that may no longer share apps is offered to take back one that it has shared, and to share no other.
+func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url}
+		s := start(t, cfg)
+		page := "/console/@current/apps/" + itoa(must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Shared", IsGlobal: true})).ID)
+		ctx := context.WithoutCancel(t.Context())
+		d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
+		defer d.Close()
+		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+		must[org.Organization](t)(d.Organizations.Set(ctx, access.Caller{}, id, org.Settings{AppAccess: new(access.InstallApps)}))
+		v, box := visit(t, s, s.key), `name="is_global" checked> Share it`
+		v.want(200, box, v.get(page))
+		v.want(200, "Shared is no longer shared", v.post(page, "do", "describe", "name", "Shared", "was.name", "Shared", "was.is_global", "on"))
+		if strings.Contains(v.get(page).body, "> Share it") {
+			t.Error("offers to share")
+		}
+	})
+}
+
 // The link on a refused page leads to a page that is not refused.
 func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 	t.Parallel()
