@@ -165,6 +165,26 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 	})
 }
 
+// A form that is not offered to a key, such as one that was opened before another sign-in, is refused for its scopes.
+func TestConsoleRefusesForScopes(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		whole := must[*client.Client](t)(client.New(s.URL, s.key))
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))
+		for _, c := range []struct {
+			status             int
+			scope, lacks, page string
+			form               []string
+		}{
+			{400, "plugin:read", "organization_member:write", invitingPage, []string{"do", "preview", "level", "1", "addresses", "ada@x.example"}},
+			{403, "organization_member:read", "plugin:read", "/console/@current/apps", []string{"do", "check", "app", itoa(app.ID)}},
+		} {
+			v := visit(t, s, must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{c.scope}})).APIKey)
+			v.want(c.status, "This needs a key with the scope "+c.lacks, v.post(c.page, c.form...))
+		}
+	})
+}
+
 // The link on a refused page leads to a page that is not refused.
 func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 	t.Parallel()

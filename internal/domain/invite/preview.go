@@ -17,7 +17,7 @@ const previewed = "…"
 // Preview returns the mail that a draft would become, for callers who may create the invite, and makes nothing.
 func (s Service) Preview(ctx context.Context, c access.Caller, d Draft) (Preview, error) {
 	o, faults := d.check()
-	if err := cmp.Or(faults.Err(), MayInvite(c), MayGive(c, o.level)); err != nil {
+	if err := cmp.Or(c.Scope.Require(access.MemberWrite), faults.Err(), MayInvite(c), MayGive(c, o.level)); err != nil {
 		return Preview{}, err
 	}
 	by, err := s.inviters(ctx, c)

@@ -42,10 +42,14 @@ func checkApps(v *visit) (next, error) {
 	}
 	ids = ids[:min(len(ids), perPage)]
 	var checked, newer, failed atomic.Int64
+	var denied atomic.Pointer[client.Error]
 	forEach(len(ids), func(i int) {
 		app, age, err := v.organization.CheckForUpdates(v.ctx(), ids[i])
 		if client.IsNotFound(err) { // it was deleted meanwhile
 			return
+		}
+		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusForbidden { // no host was asked
+			denied.Store(refused)
 		}
 		checked.Add(1)
 		if err != nil || age > checkInterval {
@@ -54,6 +58,9 @@ func checkApps(v *visit) (next, error) {
 			newer.Add(1)
 		}
 	})
+	if refused := denied.Load(); refused != nil {
+		return next{}, refused
+	}
 	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
 	if n := failed.Load(); n > 0 {
 		flash += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
