@@ -79,6 +79,9 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%q: %t, want %t", origin, !want, want)
 		}
 	}
+	if err := checkOrigins(patch.Of([]string{"https://größe.example"})); err == nil || !strings.Contains(err.Error(), "xn--") {
+		t.Errorf("%v does not say how a browser sends a host that is not ASCII", err)
+	}
 }
 
 // An organization cannot access another one's sites.
