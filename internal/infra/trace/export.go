@@ -38,22 +38,25 @@ type exporter struct {
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). It returns nil if they name no endpoint.
 func New(getenv func(string) string, version string, now func() time.Time) (*Tracer, error) {
 	name := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-	endpoint := getenv(name)
-	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint == "" && base != "" {
+	endpoint, below := getenv(name), ""
+	if endpoint == "" {
 		name = "OTEL_EXPORTER_OTLP_ENDPOINT"
-		endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
+		endpoint, below = getenv(name), "v1/traces"
 	}
 	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil // a nil Tracer is one that is off
 	}
-	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%s: must be a url that begins with http:// or https://", name)
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%s: must be a url that begins with http:// or https:// and a host", name)
+	}
+	if below != "" {
+		endpoint = u.JoinPath(below).String()
 	}
 	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
 	if err := t.read(getenv); err != nil {
 		return nil, err
 	}
-	var err error
 	if t.ratio, err = ratio(getenv("OTEL_TRACES_SAMPLER"), getenv("OTEL_TRACES_SAMPLER_ARG")); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ func TestSettings(t *testing.T) {
 		to + "OTEL_TRACES_EXPORTER=none": "off",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector.example/x":   "on",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=collector.example":                   "OTEL_EXPORTER_OTLP_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://":                             "OTEL_EXPORTER_OTLP_ENDPOINT",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector.example":            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 		to + "OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                           "OTEL_EXPORTER_OTLP_PROTOCOL",
 		to + "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf":           "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
