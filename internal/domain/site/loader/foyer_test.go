@@ -117,13 +117,17 @@ func (f *foyer) serve(path string, bundle http.HandlerFunc) {
 	f.bundles[path] = bundle
 }
 
-// hold delays a bundle, which logs "one", until release is called.
+// hold delays an app's bundle until release is called.
 func (f *foyer) hold(a app) (release func()) {
+	path := strings.TrimPrefix(a.URL, f.URL)
+	f.mu.Lock()
+	bundle := f.bundles[path]
+	f.mu.Unlock()
 	released := make(chan struct{})
-	f.serve(strings.TrimPrefix(a.URL, f.URL), func(w http.ResponseWriter, r *http.Request) {
+	f.serve(path, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-released:
-			writeBundle(w, `export function inject() { log.push("one") }`)
+			bundle(w, r)
 		case <-r.Context().Done():
 		}
 	})

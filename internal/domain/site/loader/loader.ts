@@ -9,7 +9,7 @@ interface Page { site: string; revision: number; apps: Shown[]; others?: Page[] 
 interface Shown { id: number; name: string; version: number; state: "loading" | "running" | "failed" | "stopped"; error: string }
 
 /** An app on this page. Its script is loaded when it has run, or failed. It took so many ms from the loader's start to get there. */
-interface Run { app: App; shown: Shown; ms: number; preloaded?: boolean; refuse?: (why?: string) => void; loaded?: boolean; gone?: boolean; cleanup?: () => void }
+interface Run { app: App; shown: Shown; ms: number; preloaded?: boolean; refuse?: (why?: string) => void; script?: Node; loaded?: boolean; gone?: boolean; cleanup?: () => void }
 
 const base = "{{base}}", site = "{{site}}"; // the server writes them
 const root = base + "/sites/" + site + "/";
@@ -23,14 +23,12 @@ const own = (name: string) => window.hasOwnProperty(name) && (window as any)[nam
 const event = (name: string) => new Promise((done) => document.addEventListener(name, done));
 const after = (seconds: number) => new Promise<void>((done) => setTimeout(done, seconds * 1000));
 
-/** Stores a text if one is given, and returns what is stored. */
-function stored(storage: "localStorage" | "sessionStorage", text?: string): string {
+/** Stores a text if one is given, and returns what is stored, if anything. */
+function stored(storage: "localStorage" | "sessionStorage", text?: string): any {
 	try {
 		if (text !== undefined) window[storage].setItem("foyer:" + site, text); // in a sandbox, reading the property itself throws
-		return window[storage].getItem("foyer:" + site) || "";
-	} catch {
-		return "";
-	}
+		return window[storage].getItem("foyer:" + site);
+	} catch {}
 }
 
 // The manifest
@@ -82,7 +80,7 @@ function matches(glob: string, path: string): boolean {
 		const next: boolean[] = [];
 		for (let i = 0; i <= path.length; i++) {
 			const last = path[i - 1];
-			next[i] = token[0] === "*" ? reached[i] || (next[i - 1] && (token[1] === "*" || last !== "/")) : last === token && reached[i - 1];
+			next[i] = token[0] === "*" ? reached[i] || (next[i - 1] && (token[1] || last !== "/")) : last === token && reached[i - 1];
 		}
 		reached = next;
 	}
@@ -114,7 +112,7 @@ function load(run: Run) {
 			run.loaded = true;
 			import(run.app.url).then(done, refuse); // which waits for ever for a module that exports a function "then"
 		};
-		add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload, onerror: () => refuse("The bundle is refused.") });
+		run.script = add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload, onerror: () => refuse("The bundle is refused.") });
 	});
 }
 
@@ -153,7 +151,8 @@ function standIn(app: App): object {
 }
 
 function become(run: Run, state: Shown["state"], error = "") {
-	if (run.shown.state === "loading") run.ms = Date.now() - began;
+	run.ms = Date.now() - began;
+	if (!run.loaded && run.script) new Document().append(run.script); // where it never runs
 	Object.assign(run.shown, { state, error });
 	tellReady();
 }
@@ -231,7 +230,7 @@ let preview = "";
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
 	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location + " " + window.performance.getEntriesByType("navigation").map(({ name }) => name)) || [];
-	preview = stored("sessionStorage", token) || token || "";
+	preview = stored("sessionStorage", token) || token;
 	if (token) window.history.replaceState(window.history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
 }
 
@@ -247,7 +246,7 @@ function showBar() {
 /** Makes this loader known to the page, unless its site is there already. */
 function enter(): boolean {
 	const first: Page | undefined = own("foyer");
-	if (!first || !Array.isArray(first.apps)) return !!((window as any).foyer = page);
+	if (!first || !first.apps) return !!((window as any).foyer = page);
 	const others = (first.others = first.others || []);
 	return first.site !== site && others.every((other) => other.site !== site) && !!others.push(page);
 }

@@ -184,19 +184,17 @@ func testWithdrawnVersion(t *testing.T, b *browser) {
 // An app that is stopped before its bundle has loaded does not start.
 func testStoppedWhileLoading(t *testing.T, b *browser) {
 	f := newFoyer(t)
-	one := f.logging(1, "one")
+	one := f.app(1, "one", `log.push("one")`)
 	release := f.hold(one)
 	f.publish(1, one)
 	got := b.open(t, f, page{
 		script: `
 			await until(() => window.foyer && foyer.apps.length)
 			await server("change");` + shownAgain + `
-			await ready
-			await server("release")
-			await import("` + one.URL + `")`,
+			await ready` + releaseFirst,
 		do: map[string]func(){"change": func() { f.publish(2) }, "release": release},
 	})
-	want(t, "log", []string{}, got.Log)
+	want(t, "log", []string{"arrived", "one"}, got.Log)
 	want(t, "states", []string{"one stopped"}, got.Foyer.states())
 	clean(t, got)
 }

@@ -102,18 +102,24 @@ func testSlowPage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
+// releaseFirst releases the bundle of the first app, and imports it after it has arrived.
+const releaseFirst = `
+	const link = document.querySelector("link[rel=modulepreload]")
+	const arrived = new Promise((done) => { link.onload = done })
+	await server("release")
+	await arrived
+	await pause()
+	log.push("arrived")
+	await import(link.href)`
+
 // A bundle that does not arrive in 10 seconds has failed, and does not run later.
 func testNoBundle(t *testing.T, b *browser) {
 	f := newFoyer(t)
-	one := f.logging(1, "one")
+	one := f.app(1, "one", `log.push("one")`)
 	release := f.hold(one)
 	f.publish(1, one, f.logging(2, "two"))
-	got := b.open(t, f, page{
-		before: "hurry(10, 3)",
-		script: `await ready; await server("release"); await import(foyer.apps[0].state === "failed" && "` + one.URL + `")`,
-		do:     map[string]func(){"release": release},
-	})
-	want(t, "log", []string{"two"}, got.Log)
+	got := b.open(t, f, page{before: "hurry(10, 3)", script: "await ready" + releaseFirst, do: map[string]func(){"release": release}})
+	want(t, "log", []string{"two", "arrived", "one"}, got.Log)
 	want(t, "states", []string{"one failed", "two running"}, got.Foyer.states())
 	want(t, "error", "The bundle takes over 10 s.", got.Foyer.Apps[0].Error)
 	clean(t, got)
@@ -180,10 +186,11 @@ func testChangedByte(t *testing.T, b *browser) {
 	})
 	f.publish(1, one)
 	for range 2 {
-		got := b.open(t, f, page{script: `
-			await ready
-			const { integrity, crossOrigin } = document.head.querySelector("script[type=module]")
-			return integrity + " " + crossOrigin`})
+		got := b.open(t, f, page{
+			before: `let script
+				new MutationObserver(() => { script = script || document.head.querySelector("script[type=module]") }).observe(document.head, { childList: true })`,
+			script: `await ready; return script.integrity + " " + script.crossOrigin`,
+		})
 		want(t, "log", []string{}, got.Log)
 		want(t, "states", []string{"one failed"}, got.Foyer.states())
 		want(t, "script", any(one.Integrity+" anonymous"), got.Value)
