@@ -185,6 +185,31 @@ func TestConsoleRefusesForScopes(t *testing.T) {
 	})
 }
 
+// The activity offers only kinds of entries that the key may see, and all of these.
+func TestConsoleOffersKindsOfEntries(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		whole := must[*client.Client](t)(client.New(s.URL, s.key))
+		const audit = "/console/@current/audit"
+		for scopes, want := range map[string]string{
+			"*":                                    "Plugin Site OrganizationInvite OrganizationMembership Key Organization Session Webhook",
+			"organization_member:read plugin:read": "Plugin Site OrganizationInvite OrganizationMembership",
+			"organization_member:write":            "OrganizationInvite OrganizationMembership",
+		} {
+			v := visit(t, s, must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: strings.Fields(scopes)})).APIKey)
+			choices, _, _ := strings.Cut(v.get(audit).body, `name="activity"`)
+			var offered []string
+			for _, found := range regexp.MustCompile(`<option value="(\w+)"`).FindAllStringSubmatch(choices, -1) {
+				offered = append(offered, found[1])
+				v.want(200, "", v.get(audit+"?scope="+found[1]))
+			}
+			if got := strings.Join(offered, " "); got != want {
+				t.Errorf("%s: offers %s, want %s", scopes, got, want)
+			}
+		}
+	})
+}
+
 // The link on a refused page leads to a page that is not refused.
 func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 	t.Parallel()

@@ -36,28 +36,35 @@ func (s Service) StreamActivity(ctx context.Context, c access.Caller, f activity
 	return activity.Stream(ctx, s.DB, f, write)
 }
 
+// ScopesSeen lists the scopes of the entries that a caller's key may see.
+func ScopesSeen(c access.Caller) []activity.Scope {
+	return slices.DeleteFunc(activity.Scopes(), func(s activity.Scope) bool { return !c.Scope.Includes(neededFor(s)) })
+}
+
+// neededFor returns the scope of keys that may see the entries of a scope, besides MemberRead.
+func neededFor(s activity.Scope) access.Scope {
+	if s == activity.Invite || s == activity.Membership {
+		return 0
+	}
+	if s == activity.Plugin || s == activity.Site {
+		return access.PluginRead
+	}
+	return access.All
+}
+
 // seen returns a filter that selects only what the caller's key may see.
 func seen(c access.Caller, f activity.Filter) (activity.Filter, error) {
 	f.OrganizationID = c.Organization.ID
 	if err := MaySeeActivity(c); err != nil || c.Scope.Includes(access.All) {
 		return f, err
 	}
-	may := []activity.Scope{activity.Invite, activity.Membership}
-	if c.Scope.Includes(access.PluginRead) {
-		may = append(may, activity.Plugin, activity.Site)
-	}
 	for _, asked := range f.Scopes {
-		if slices.Contains(may, asked) {
-			continue
+		if err := c.Scope.Require(neededFor(asked)); err != nil {
+			return f, err
 		}
-		needed := access.All
-		if asked == activity.Plugin || asked == activity.Site {
-			needed = access.PluginRead
-		}
-		return f, c.Scope.Require(needed)
 	}
 	if f.Scopes == nil {
-		f.Scopes = may
+		f.Scopes = ScopesSeen(c)
 	}
 	return f, nil
 }

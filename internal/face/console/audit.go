@@ -60,7 +60,7 @@ func showAudit(v *visit) (markup.Page, error) {
 	if query := v.request.URL.RawQuery; query != "" {
 		export += "?" + query
 	}
-	shown := Audit{List: l, Filter: form, Scopes: activity.Scopes(), Verbs: activity.Verbs(), Export: export}
+	shown := Audit{List: l, Filter: form, Scopes: org.ScopesSeen(v.caller), Verbs: activity.Verbs(), Export: export}
 	if form.Any() {
 		shown.All = v.home + "/audit"
 	}
