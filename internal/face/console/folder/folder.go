@@ -85,6 +85,9 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	if err != nil {
 		return nil, fault.Field(fault.Unparsable, field, "It is not a zip, or it is incomplete.")
 	}
+	for _, entry := range archive.File { // Windows PowerShell writes \ between folders
+		entry.Name = strings.ReplaceAll(entry.Name, `\`, "/")
+	}
 	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
 	left := uint64(len(packed))
 	for _, entry := range entries {
