@@ -251,7 +251,9 @@ func (req request) asContent(args api.OnResolveArgs, found *api.OnResolveResult)
 			found.Warnings = []api.Message{{Text: fmt.Sprintf("This gives the text of the stylesheet; write import %q to put it into the page.", spec)}}
 		}
 	case !req.namesNothing(args.Importer, spec):
-		if isStylesheet && args.With["type"] == "css" {
+		if strings.HasSuffix(found.Path, ".module.css") {
+			found.Warnings = []api.Message{{Text: fmt.Sprintf("This gives the text of the stylesheet, not the names of its classes; write import %q to put it into the page, and the names as they are.", spec)}}
+		} else if isStylesheet && args.With["type"] == "css" {
 			found.Warnings = []api.Message{{Text: fmt.Sprintf("This gives the text of the stylesheet, not a CSSStyleSheet; write import name from %q.", spec)}}
 		}
 	case isStylesheet:

@@ -302,14 +302,16 @@ func TestStylesheetText(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
-		"site.css": "b { color: blue }", // bundlers write such a file
-		"site.ts":  "import './a.svg'\nimport './b'\nimport './later'\nimport './d.css'\nexport const x = 1",
-		"d.css":    "p { background: url(a.svg#icon) }",
-		"later.ts": "export const inject = () => import('./c.css')",
-		"c.css":    "i { color: green }",
-		"b.ts":     "if (typeof x === 'strin') console.log(1)\nvar x",
-		"a.svg":    "<svg/>",
-		"index.ts": "export const y = -0 in {}",
+		"site.css":     "b { color: blue }", // bundlers write such a file
+		"site.ts":      "import './a.svg'\nimport './b'\nimport './later'\nimport './d.css'\nexport * from './view'\nexport const x = 1",
+		"d.css":        "p { background: url(a.svg#icon) }",
+		"later.ts":     "export const inject = () => import('./c.css')",
+		"c.css":        "i { color: green }",
+		"b.ts":         "if (typeof x === 'strin') console.log(1)\nvar x",
+		"a.svg":        "<svg/>",
+		"index.ts":     "export const y = -0 in {}",
+		"view.tsx":     "import css from './e.module.css'\nexport const view = () => <p className={css.big} />",
+		"e.module.css": ".big { color: red }",
 	})
 	if got.Bundle == nil {
 		t.Fatalf("no bundle: %+v", got.Files)
@@ -319,6 +321,7 @@ func TestWarnings(t *testing.T) {
 		"b.ts":     `1:18: The "typeof" operator will never evaluate to "strin"`,
 		"d.css":    `1:17: The whole of "./a.svg" is built in, without #icon.`,
 		"later.ts": `1:36: This gives the text of the stylesheet; write import "./c.css" to put it into the page.`,
+		"view.tsx": `1:17: This gives the text of the stylesheet, not the names of its classes; write import "./e.module.css" to put it into the page, and the names as they are.`,
 		"site.css": `No page gets it: site.ts does not import it, nor does a file that it imports.`,
 	}
 	for _, f := range got.Files {
