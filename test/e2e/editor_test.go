@@ -28,12 +28,11 @@ func choose(file string) step {
 	return chromedp.Click(chromedp.CSS(`.tree a[data-file="` + file + `"]`))
 }
 
-// chooseTwice opens a file a second time before it has loaded.
-func chooseTwice(file string) step {
+// chooseAtOnce opens files of the tree one after another, before the first has loaded.
+func chooseAtOnce(files ...string) step {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {
-			const link = document.querySelector(".tree a[data-file='`+file+`']")
-			link.click(), link.click()
+			"`+strings.Join(files, " ")+`".split(" ").forEach((file) => document.querySelector(".tree a[data-file='" + file + "']").click())
 			return true
 		})()`))
 		return err
@@ -70,7 +69,7 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), becomes(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
 	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), becomes(`"export const a = 1"`, editorText))
 	look(ctx, t, "editor-typed", "site.ts", write("export const a = ;\n"))
-	look(ctx, t, "editor-second", "lib/b.css", chooseTwice("lib/b.css"), becomes(`"p { color: red }"`, editorText), write("p { color: blue }\n"))
+	look(ctx, t, "editor-second", "lib/b.css", chooseAtOnce("lib/b.css", "lib/b.css"), becomes(`"p { color: red }"`, editorText), write("p { color: blue }\n"))
 	look(ctx, t, "editor-first", "site.ts", choose("site.ts"), becomes(`2`, `document.querySelectorAll(".file").length`))
 	look(ctx, t, "editor-again", "lib/b.css", choose("lib/b.css"), becomes(`"p { color: blue }"`, editorText))
 	look(ctx, t, "editor-review", "site.ts", press("Show what changes"), waitFor(".review .diff"))
@@ -112,6 +111,15 @@ func TestEditorKeepsThePlace(t *testing.T) {
 	if err := chromedp.Do(ctx, becomes(`"100"`, line)); err != nil {
 		t.Error(err)
 	}
+}
+
+// A file that loads slowly does not take the place of one that was chosen after it, where the user types already.
+func TestEditorShowsWhatWasChosenLast(t *testing.T) {
+	t.Parallel()
+	ctx, _, _ := editing(t, `{"site.ts":"export const a = 1","lib.ts":"export const b = 1"}`)
+	look(ctx, t, "last-opened", "site.ts", to(source(ctx, t)+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), chooseAtOnce("lib.ts", "site.ts"), becomes(`2`, `document.querySelectorAll(".file").length`))
+	look(ctx, t, "last-chosen", "site.ts", becomes(`"export const a = 1"`, editorText))
+	look(ctx, t, "last-chosen-again", "lib.ts", choose("lib.ts"), becomes(`"export const b = 1"`, editorText))
 }
 
 // writeBoth types into the current file, and then into another that was opened before, faster than people can.

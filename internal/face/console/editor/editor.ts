@@ -259,13 +259,19 @@ async function fetched(link: HTMLAnchorElement) {
   if (area) file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
   const marked = area ?? file.querySelector('#text') // the note about a picture
   if (marked) marked.id = id
+  file.hidden = true
   files().at(-1)!.after(file)
   edit(file)
   return file
 }
 
+// What was chosen last is shown. A file that was chosen before it and loads slowly must not get what is typed.
+let chosen: HTMLAnchorElement
+
 async function open(link: HTMLAnchorElement) {
+  chosen = link
   const file = opened(link.dataset.file) ?? await fetched(link)
+  if (chosen !== link) return
   if (!file) { location.assign(link.href); return }
   show(file)
   history.replaceState(null, '', link.href) // the address can be shared; going back leaves the page
