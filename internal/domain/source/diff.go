@@ -55,6 +55,11 @@ func unified(name, old, text string, had, has bool) string {
 	if !unpack.IsText(old) || !unpack.IsText(text) {
 		return "Binary files " + from + " and " + to + " differ\n"
 	}
+	for _, side := range []*string{&from, &to} {
+		if strings.Contains(*side, " ") {
+			*side += "\t" // as git has it: to patch, a name without a tab ends at its space
+		}
+	}
 	out := string(godiff.Diff(from, []byte(old), to, []byte(text)))
 	if _, lines, ok := strings.Cut(out, "\n"); ok {
 		return lines // without the first line, "diff FROM TO"

@@ -11,8 +11,8 @@ import (
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	got, err := Compare(t.Context(),
-		map[string]string{"gone.md": "a\n", "same.md": "x", "changed.md": "1\n2\n3\n", "empty.md": ""},
-		map[string]string{"new.md": "b", "same.md": "x", "changed.md": "1\n2\nthree\n"},
+		map[string]string{"gone.md": "a\n", "same.md": "x", "changed.md": "1\n2\n3\n", "empty.md": "", "old one.md": "c\n", "x y.png": "\x00"},
+		map[string]string{"new.md": "b", "same.md": "x", "changed.md": "1\n2\nthree\n", "x y.png": "\x01\x00"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestCompare(t *testing.T) {
 	for _, d := range got {
 		names, diffs = append(names, d.Name), append(diffs, d.Diff)
 	}
-	if got := strings.Join(names, " "); got != "changed.md empty.md gone.md new.md" {
+	if got := strings.Join(names, " "); got != "changed.md empty.md gone.md new.md old one.md x y.png" {
 		t.Fatal(got)
 	}
 	for i, want := range []string{
@@ -29,6 +29,8 @@ func TestCompare(t *testing.T) {
 		"--- a/empty.md\n+++ /dev/null\n",
 		"--- a/gone.md\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n",
 		"--- /dev/null\n+++ b/new.md\n@@ -0,0 +1,1 @@\n+b\n\\ No newline at end of file\n",
+		"--- a/old one.md\t\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-c\n",
+		"Binary files a/x y.png and b/x y.png differ\n",
 	} {
 		if diffs[i] != want {
 			t.Errorf("%q, want %q", diffs[i], want)
