@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -28,7 +29,7 @@ func ParseManifest(text string) (Manifest, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var fields map[string]json.RawMessage // a struct would accept keys in any case
 	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
-		return Manifest{}, fmt.Errorf("is not a JSON object%s", whereOf(err))
+		return Manifest{}, fmt.Errorf("is not a JSON object%s", whereOf(text, err))
 	}
 	var m Manifest
 	if err := cmp.Or(
@@ -44,11 +45,14 @@ func ParseManifest(text string) (Manifest, error) {
 }
 
 // whereOf returns where the text stops being JSON, if that is the error.
-func whereOf(err error) string {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf(": %v (byte %d)", e, e.Offset)
+func whereOf(text string, err error) string {
+	e, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return ""
 	}
-	return ""
+	before := text[:max(e.Offset-1, 0)]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return fmt.Sprintf(": %v (line %d, column %d)", e, 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line))
 }
 
 func readText(fields map[string]json.RawMessage, key string, to *string) error {
