@@ -106,7 +106,8 @@ func (r Remote) Key() string {
 		}
 		path = shorter
 	}
-	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + path
+	host := strings.ReplaceAll(u.Host, "İ", "i\u0307") // another host's requests go there: ToLower drops the dot
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(host) + path
 }
 
 // identity returns different texts for Remotes that may get different answers at the same url: an answer to one Remote's

@@ -19,6 +19,7 @@ func TestParse(t *testing.T) {
 		"HTTP://Example.org:8080/a.git/":               {"http://Example.org:8080/a.git/", "http://example.org:8080/a"},
 		"https://joe:p%40ss@example.org/a?token=s3cre": {"https://example.org/a", "https://example.org/a"},
 		"https://example.org":                          {"https://example.org", "https://example.org"},
+		"https://gİthub.com/Joe/App":                   {"https://g%C4%B0thub.com/Joe/App", "https://gi\u0307thub.com/Joe/App"}, // requests go to xn--github-qyd.com
 		"https://[::1]:80/a":                           {"https://[::1]:80/a", "https://[::1]:80/a"},
 	} {
 		r, err := upstream.Parse(raw)
