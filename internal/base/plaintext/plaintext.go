@@ -95,7 +95,7 @@ var joined = []*unicode.RangeTable{
 
 // Joins reports whether a character is a joiner that has a use after the one before it.
 func Joins(before, r rune) bool {
-	return (r == '\u200c' || r == '\u200d') && unicode.In(before, joined...)
+	return unicode.Is(unicode.Join_Control, r) && unicode.In(before, joined...) && !unicode.Is(unicode.Cf, before) // which is not seen
 }
 
 // Shapeless reports whether a character has no shape of its own, such as U+3164 or a variation selector: a text may hide

@@ -27,7 +27,7 @@ func TestLine(t *testing.T) {
 		{"umlauts", "Jürgen Müller-Lüdenscheid", "Jürgen Müller-Lüdenscheid"},
 		{"towers", "Z" + strings.Repeat("\u0301", 100) + "a", "Z" + strings.Repeat("\u0301", 6) + "a"},
 		{"emoji", "Ada 🎉 👩🏽\u200d🚀 🏳\ufe0f\u200d🌈", "Ada 🎉 👩🏽\u200d🚀 🏳\ufe0f\u200d🌈"},
-		{"joiners", "می\u200cخواهم ශ්\u200dරී \u200c\u200dab\u200dc", "می\u200cخواهم ශ්\u200dරී abc"},
+		{"joiners", "می\u200cخواهم ශ්\u200dරී \u200c\u200dab\u200dc\u061c\u200dd", "می\u200cخواهم ශ්\u200dරී abcd"},
 		{"towers with joiners", "क" + strings.Repeat("्\u200d", 100) + "a", "क" + strings.Repeat("्\u200d", 6) + "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
