@@ -25,9 +25,9 @@ func picture(icon string) template.URL {
 // initials stand for an app without an icon.
 func initials(name string) string {
 	var all []rune
-	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Join_Control) }) {
 		first := []rune(word)[0]
-		if unicode.IsMark(first) { // of an emoji
+		if !unicode.In(first, unicode.L, unicode.Nd) { // of an emoji
 			continue
 		}
 		if all = append(all, unicode.ToUpper(first)); len(all) == 2 {

@@ -16,7 +16,7 @@ func TestPicture(t *testing.T) {
 
 func TestInitials(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"Banner": "B", "cookie notice bar": "CN", "(été) 2": "É2", "<!>": "", "": "", "हिन्दी ऐप": "हऐ", "e\u0301te\u0301": "E", "❤\ufe0f Club": "C"} {
+	for name, want := range map[string]string{"Banner": "B", "cookie notice bar": "CN", "(été) 2": "É2", "<!>": "", "": "", "हिन्दी ऐप": "हऐ", "می\u200cخواهم": "م", "e\u0301te\u0301": "E", "❤\ufe0f Club 👩\u200d🚀": "C"} {
 		if got := initials(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
