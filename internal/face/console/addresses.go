@@ -31,13 +31,16 @@ func addresses(text string) []string {
 	return all
 }
 
+// commas are those of any keyboard.
+const commas = ",;，；、،؛"
+
 // addressesIn returns the words of a line that are addresses, or end like one; none if the line has no @.
 func addressesIn(line string) []string {
 	if !strings.Contains(line, "@") {
 		return nil
 	}
 	var all []string
-	for entry := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",;\t，；、،؛", r) }) {
+	for entry := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(commas+"\t", r) }) {
 		found := map[string]bool{}
 		words := strings.FieldsFunc(entry, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' })
 		for _, word := range words {

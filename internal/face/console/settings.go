@@ -75,7 +75,7 @@ func changeSettings(v *visit) (next, error) {
 		Name: v.edited("name"), MembersCanInvite: v.editedBox("members_can_invite"), MembersCanManageApps: v.editedBox("members_can_manage_apps"),
 	}
 	if text := v.edited("allowed_domains"); text != nil {
-		domains := strings.FieldsFunc(*text, func(r rune) bool { return strings.ContainsRune(", ;", r) })
+		domains := strings.FieldsFunc(*text, func(r rune) bool { return strings.ContainsRune(commas+" ", r) })
 		patch.AllowedDomains = &domains
 	}
 	if text := v.edited("invite_ttl"); text != nil {
