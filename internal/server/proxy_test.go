@@ -180,7 +180,7 @@ func silentAddress(t *testing.T) string {
 	}
 	at := fmt.Sprintf("127.0.0.1:%d", must[syscall.Sockaddr](t)(syscall.Getsockname(fd)).(*syscall.SockaddrInet4).Port)
 	for {
-		conn, err := (&net.Dialer{Timeout: 200 * time.Millisecond}).DialContext(t.Context(), "tcp", at)
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", at)
 		if err != nil {
 			return at
 		}
