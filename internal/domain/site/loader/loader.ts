@@ -152,7 +152,7 @@ function standIn(app: App): object {
 
 function become(run: Run, state: Shown["state"], error = "") {
 	run.ms = Date.now() - began;
-	if (!run.loaded && run.script) new Document().append(run.script); // where it never runs
+	if (!run.loaded && run.script) new window.Document().append(run.script); // where it never runs
 	Object.assign(run.shown, { state, error });
 	tellReady();
 }
@@ -244,11 +244,11 @@ function showBar() {
 
 // The page
 /** Makes this loader known to the page, unless its site is there already. */
-function enter(): boolean {
+function enter(): unknown {
 	const first: Page | undefined = own("foyer");
-	if (!first || !first.apps) return !!((window as any).foyer = page);
+	if (!first || !first.apps) return ((window as any).foyer = page);
 	const others = (first.others = first.others || []);
-	return first.site !== site && others.every((other) => other.site !== site) && !!others.push(page);
+	return first.site !== site && others.every((other) => other.site !== site) && others.push(page);
 }
 
 function watch() {

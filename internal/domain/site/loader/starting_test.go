@@ -112,13 +112,13 @@ const releaseFirst = `
 	log.push("arrived")
 	await import(link.href)`
 
-// A bundle that does not arrive in 10 seconds has failed, and does not run later.
+// A bundle that does not arrive in 10 seconds has failed, and does not run later, whatever the page's variables are called.
 func testNoBundle(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.app(1, "one", `log.push("one")`)
 	release := f.hold(one)
 	f.publish(1, one, f.logging(2, "two"))
-	got := b.open(t, f, page{before: "hurry(10, 3)", script: "await ready" + releaseFirst, do: map[string]func(){"release": release}})
+	got := b.open(t, f, page{before: "const Document = null; hurry(10, 3)", script: "await ready" + releaseFirst, do: map[string]func(){"release": release}})
 	want(t, "log", []string{"two", "arrived", "one"}, got.Log)
 	want(t, "states", []string{"one failed", "two running"}, got.Foyer.states())
 	want(t, "error", "The bundle takes over 10 s.", got.Foyer.Apps[0].Error)
