@@ -205,7 +205,7 @@ func noFormula(cell string) string {
 // Shown returns a text of several lines as it is or, on a terminal, without characters that could control the terminal.
 func (o *Output) Shown(text string) string {
 	if o.Terminal {
-		return printableLines(text)
+		return printable(text, "\n\t")
 	}
 	return text
 }
@@ -217,11 +217,11 @@ func (o *Output) Code(text string) string {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
-		if plaintext.Shapeless(r) {
+		if plaintext.Shapeless(r) || unicode.Is(unicode.Join_Control, r) {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, printableLines(text))
+	}, printable(text, "\n\t"))
 }
 
 const (
@@ -319,28 +319,16 @@ func Printable(cell any) string {
 	if shown == "" {
 		return "-"
 	}
+	return printable(shown, "")
+}
+
+// printable returns a text that cannot control the terminal. Of other characters it keeps joiners in words and emojis.
+func printable(text, kept string) string {
 	var before, r rune
 	return strings.Map(func(next rune) rune {
-		if before, r = r, next; plaintext.Joins(before, r) {
+		if before, r = r, next; unicode.IsGraphic(r) || strings.ContainsRune(kept, r) || plaintext.Joins(before, r) {
 			return r
 		}
-		return printable(r)
-	}, shown)
-}
-
-// printableLines returns a text of several lines that cannot control the terminal.
-func printableLines(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		return printable(r)
-	}, text)
-}
-
-func printable(r rune) rune {
-	if !unicode.IsGraphic(r) {
 		return unicode.ReplacementChar
-	}
-	return r
+	}, text)
 }

@@ -100,7 +100,8 @@ func TestAnswersCannotCommandTheTerminal(t *testing.T) {
 
 func TestLinesCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
-	if got, want := printableLines("a\tb\n\x1b[2K\r\u202ec"), "a\tb\n\uFFFD[2K\uFFFD\uFFFDc"; got != want {
+	const text, want = "a\tb\n\x1b[2K\r\u202ec\u200dمی\u200cخواهم", "a\tb\n\uFFFD[2K\uFFFD\uFFFDc\uFFFDمی\u200cخواهم"
+	if got := (&Output{Terminal: true}).Shown(text); got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 }
@@ -108,8 +109,8 @@ func TestLinesCannotCommandTheTerminal(t *testing.T) {
 // Program text on a terminal shows that there are letters without a shape; elsewhere it is what it is.
 func TestCodeHidesNothing(t *testing.T) {
 	t.Parallel()
-	const text = "{a,\t\u3164}\ufe00\u202e\n"
-	for isTerminal, want := range map[bool]string{false: text, true: "{a,\t\uFFFD}\uFFFD\uFFFD\n"} {
+	const text = "{a,\t\u3164}\ufe00\u202eم\u200c\n"
+	for isTerminal, want := range map[bool]string{false: text, true: "{a,\t\uFFFD}\uFFFD\uFFFDم\uFFFD\n"} {
 		if got := (&Output{Terminal: isTerminal}).Code(text); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
