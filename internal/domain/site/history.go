@@ -129,29 +129,41 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revisio
 	}
 	defer s.Manifests.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		old, err := findSnapshots(ctx, tx, c.Organization.ID, id, revision.Value)
-		if err != nil {
-			return access.OrNotFound(err)
-		}
-		deps, err := lockApps(ctx, tx, old)
-		if err != nil {
-			return err
-		}
-		if site, err = s.ownSite(ctx, tx, c, id); err != nil {
-			return err
-		}
-		changes, err := s.replace(ctx, tx, deps, site, old)
-		if err != nil {
-			return err
-		}
-		if err := s.refresh(ctx, tx, deps, c, []Site{site}, 0); err != nil {
-			return err
-		}
-		changes = append(changes, activity.Changed("revision", nil, revision.Value)) // it may be the site's current one
-		site, err = s.finish(ctx, tx, c, site, activity.Restored, changes)
+		site, err = s.restore(ctx, tx, c, id, revision.Value)
 		return err
 	})
 	return site, err
+}
+
+// restore changes and records nothing if the site is as it was.
+func (s Service) restore(ctx context.Context, tx *db.Tx, c access.Caller, id, revision int64) (Site, error) {
+	old, err := findSnapshots(ctx, tx, c.Organization.ID, id, revision)
+	if err != nil {
+		return Site{}, access.OrNotFound(err)
+	}
+	deps, err := lockApps(ctx, tx, old)
+	if err != nil {
+		return Site{}, err
+	}
+	before, err := s.ownSite(ctx, tx, c, id)
+	if err != nil {
+		return Site{}, err
+	}
+	changes, err := s.replace(ctx, tx, deps, before, old)
+	if err != nil {
+		return Site{}, err
+	}
+	if err := s.refresh(ctx, tx, deps, c, []Site{before}, 0); err != nil {
+		return Site{}, err
+	}
+	site, err := findSite(ctx, tx, c.Organization.ID, id)
+	if err != nil {
+		return Site{}, err
+	}
+	if len(changes) == 0 && site.Revision == before.Revision {
+		return site, access.KeepAnswer(ctx, tx, site)
+	}
+	return s.finish(ctx, tx, c, site, activity.Restored, append(changes, activity.Changed("revision", nil, revision)))
 }
 
 // lockApps locks the apps that are about to be placed, in their order, so that none changes before its new sites follow
@@ -189,10 +201,15 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, deps *dependencies, sit
 			SiteID: site.ID, OrganizationID: site.OrganizationID, AppID: o.AppID, Enabled: o.Enabled, Position: o.Position, Version: o.Version,
 			kept: o.Kept, Paths: o.Paths, Config: encode(o.Config), Values: "{}", CreatedAt: o.CreatedAt, UpdatedAt: now,
 		}
+		was := before[p.AppID]
+		changed := placementChanges(was, p)
+		if len(changed) == 0 {
+			p.UpdatedAt = was.UpdatedAt
+		}
 		if err := insertPlacement(ctx, tx, p); err != nil {
 			return nil, err
 		}
-		changes = append(changes, placementChanges(before[p.AppID], p)...)
+		changes = append(changes, changed...)
 		delete(before, p.AppID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {

@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
 )
@@ -109,6 +110,38 @@ func TestRestoreWithdrawn(t *testing.T) {
 		r.held("restored", s, p, 0, "withdrawn: bad")
 		if revision, _ := r.manifest(s); revision != 5 {
 			r.Errorf("revision %d", revision)
+		}
+	})
+}
+
+// A restore leaves a placement that is as it was alone. If that holds for all of them, it is no change.
+func TestRestoreUnchanged(t *testing.T) {
+	each(t, func(r rig) {
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
+		first, second := r.place(r.caller, s, p), r.place(r.caller, s, q) // 3
+		restored := func() int {
+			if got, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3)); err != nil || !reflect.DeepEqual(got.UpdatedAt, s.UpdatedAt) {
+				r.Fatalf("%+v, %v", got, err)
+			}
+			all, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Verb: activity.Restored}, page.First)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return len(all.Items)
+		}
+		updatedAt := func(appID int64) time.Time {
+			placed, err := r.App(r.Context(), r.caller, s.ID, appID)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return placed.UpdatedAt
+		}
+		if n := restored(); n != 0 || !updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
+			r.Errorf("%d entries, updated at %s and %s", n, updatedAt(p.ID), updatedAt(q.ID))
+		}
+		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)})
+		if n := restored(); n != 1 || updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
+			r.Errorf("%d entries, updated at %s and %s", n, updatedAt(p.ID), updatedAt(q.ID))
 		}
 	})
 }
