@@ -111,8 +111,10 @@ func readSearch(query url.Values) (string, error) {
 // readPersonSearch is readSearch for lists of people. A whole address is searched in the form in which it is stored.
 func readPersonSearch(query url.Values) (string, error) {
 	text, err := readSearch(query)
-	if plain, wrong := address.Parse(text); wrong == nil {
-		text = plain
+	if strings.Contains(text, "@") {
+		if plain, wrong := address.Parse(text); wrong == nil {
+			text = plain
+		}
 	}
 	return text, err
 }
