@@ -330,6 +330,10 @@ func testAfterDeferredScripts(t *testing.T, b *browser) {
 	f.publish(1, f.logging(1, "app"))
 	const deferred = `<script nonce="once">document.write("<script defer src='/do?page=" + id + "&what=slow'><\/script>")</script>
 		<script type="module" nonce="once">log.push("page's module")</script>`
+	element := f.element()
+	if b.kind == "webkit" { // it runs no async script while it waits for one that the page has written
+		element = strings.Replace(element, "async ", "", 1)
+	}
 	begun := make(chan struct{})
 	got := b.open(t, f, page{
 		before: `(async () => {
@@ -337,7 +341,7 @@ func testAfterDeferredScripts(t *testing.T, b *browser) {
 			await pause()
 			await server("begun")
 		})()`,
-		element: f.element() + deferred,
+		element: element + deferred,
 		script:  "await until(() => log.length > 1)",
 		do:      map[string]func(){"slow": func() { wait(t, begun) }, "begun": func() { close(begun) }},
 	})
