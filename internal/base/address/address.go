@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"foyer/internal/base/origin"
 )
 
 // MaxLength is the longest address that fits SMTP's path of 256 characters
@@ -79,8 +81,7 @@ func Domain(s string) (string, error) {
 	if len(s) > maxDomain {
 		return "", errDomain
 	}
-	s = strings.ReplaceAll(s, "İ", "i\u0307") // as IDNA has it: ToLower drops the dot, which leads to another domain
-	ascii, err := domainNames.ToASCII(strings.ToLower(s))
+	ascii, err := domainNames.ToASCII(origin.Lower(s))
 	if err != nil || !publicName(ascii) {
 		return "", errDomain
 	}

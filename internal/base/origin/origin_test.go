@@ -21,6 +21,7 @@ func TestOf(t *testing.T) {
 		{"https://example.org:8443", "https://example.org", false},
 		{"https://example.org", "https://www.example.org", false},
 		{"https://example.org", "https://example.org.", false},
+		{"https://github.example", "https://gİthub.example", false}, // requests go to xn--github-qyd.example
 	} {
 		a, errA := url.Parse(c.a)
 		b, errB := url.Parse(c.b)

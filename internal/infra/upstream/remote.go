@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/origin"
 )
 
 // maxURLBytes limits the length of a url, both as sent and as escaped: an index entry of PostgreSQL has room for 2,704
@@ -106,8 +107,7 @@ func (r Remote) Key() string {
 		}
 		path = shorter
 	}
-	host := strings.ReplaceAll(u.Host, "İ", "i\u0307") // another host's requests go there: ToLower drops the dot
-	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(host) + path
+	return strings.ToLower(u.Scheme) + "://" + origin.Lower(u.Host) + path
 }
 
 // identity returns different texts for Remotes that may get different answers at the same url: an answer to one Remote's
