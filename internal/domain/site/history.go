@@ -160,10 +160,13 @@ func (s Service) restore(ctx context.Context, tx *db.Tx, c access.Caller, id, re
 	if err != nil {
 		return Site{}, err
 	}
-	if len(changes) == 0 && site.Revision == before.Revision {
-		return site, access.KeepAnswer(ctx, tx, site)
+	if len(changes) > 0 || site.Revision != before.Revision {
+		changes = append(changes, activity.Changed("revision", nil, revision))
+		if err := s.record(ctx, tx, c, site, activity.Restored, changes); err != nil {
+			return Site{}, err
+		}
 	}
-	return s.finish(ctx, tx, c, site, activity.Restored, append(changes, activity.Changed("revision", nil, revision)))
+	return site, access.KeepAnswer(ctx, tx, site)
 }
 
 // lockApps locks the apps that are about to be placed, in their order, so that none changes before its new sites follow
