@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -42,14 +43,15 @@ func checkApps(v *visit) (next, error) {
 	}
 	ids = ids[:min(len(ids), perPage)]
 	var checked, newer, failed atomic.Int64
-	var denied atomic.Pointer[client.Error]
+	denied := make([]error, len(ids))
 	forEach(len(ids), func(i int) {
 		app, age, err := v.organization.CheckForUpdates(v.ctx(), ids[i])
 		if client.IsNotFound(err) { // it was deleted meanwhile
 			return
 		}
 		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusForbidden { // no host was asked
-			denied.Store(refused)
+			denied[i] = err
+			return
 		}
 		checked.Add(1)
 		if err != nil || age > checkInterval {
@@ -58,8 +60,8 @@ func checkApps(v *visit) (next, error) {
 			newer.Add(1)
 		}
 	})
-	if refused := denied.Load(); refused != nil {
-		return next{}, refused
+	if err := cmp.Or(denied...); err != nil {
+		return next{}, err
 	}
 	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
 	if n := failed.Load(); n > 0 {
