@@ -40,7 +40,6 @@ func showPlace(v *visit) (markup.Page, error) {
 
 // Unplaced is an app that could run and is on no site, with what to do about it.
 type Unplaced struct {
-	Frame
 	Page string      // the path of the app's page
 	Site client.Site // the only one there is
 	Any  bool        // there are some
@@ -56,7 +55,7 @@ func (v *visit) unplaced(app client.AppSource, placed int) (*Unplaced, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Unplaced{Frame: v.frame("apps"), Page: appPage(v.home, app.ID), Any: sites.Count > 0}
+	n := &Unplaced{Page: appPage(v.home, app.ID), Any: sites.Count > 0}
 	if sites.Count == 1 {
 		n.Site = sites.Results[0]
 	}
