@@ -65,12 +65,8 @@ func Address(s string) string {
 // joiners that shape a word or an emoji. It keeps two kinds of white space: ' ' and \n.
 func visible(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	var before, r rune
-	s = strings.Map(func(next rune) rune {
-		before, r = r, next
+	s = Map(func(r rune) rune {
 		switch {
-		case Joins(before, r):
-			return r
 		case r == '\n', r == '\r', r == '\u0085', unicode.In(r, unicode.Zl, unicode.Zp):
 			return '\n'
 		case r == '\t', unicode.Is(unicode.Zs, r):
@@ -93,9 +89,18 @@ var joined = []*unicode.RangeTable{
 	unicode.Oriya, unicode.Sinhala, unicode.Tamil, unicode.Telugu, unicode.So, unicode.Sk, unicode.Variation_Selector,
 }
 
-// Joins reports whether a character is a joiner that has a use after the one before it.
-func Joins(before, r rune) bool {
-	return unicode.Is(unicode.Join_Control, r) && unicode.In(before, joined...) && !unicode.Is(unicode.Cf, before) // which is not seen
+// Map is strings.Map, but keeps a joiner if it has a use after the character that is shown before it.
+func Map(mapping func(rune) rune, s string) string {
+	before := utf8.RuneError
+	return strings.Map(func(r rune) rune {
+		if !unicode.Is(unicode.Join_Control, r) || before == utf8.RuneError || !unicode.In(before, joined...) {
+			r = mapping(r)
+		}
+		if r >= 0 {
+			before = r
+		}
+		return r
+	}, s)
 }
 
 // Shapeless reports whether a character has no shape of its own, such as U+3164 or a variation selector: a text may hide
@@ -105,7 +110,7 @@ func Shapeless(r rune) bool {
 }
 
 // stackedMarks finds more accents on one letter than any script needs: they would cover the lines around them.
-var stackedMarks = pattern(`((?:\pM[` + joiners + `]?){6})[\pM` + joiners + `]+`)
+var stackedMarks = pattern(`((?:\pM[` + joiners + `]?){6})\pM[\pM` + joiners + `]*`)
 
 // Dots that browsers read as the dot of a host name. The ideographic ones end sentences in Chinese and Japanese, so they
 // count only next to Latin text.

@@ -27,8 +27,9 @@ func TestLine(t *testing.T) {
 		{"umlauts", "Jürgen Müller-Lüdenscheid", "Jürgen Müller-Lüdenscheid"},
 		{"towers", "Z" + strings.Repeat("\u0301", 100) + "a", "Z" + strings.Repeat("\u0301", 6) + "a"},
 		{"emoji", "Ada 🎉 👩🏽\u200d🚀 🏳\ufe0f\u200d🌈", "Ada 🎉 👩🏽\u200d🚀 🏳\ufe0f\u200d🌈"},
-		{"joiners", "می\u200cخواهم ශ්\u200dරී \u200c\u200dab\u200dc\u061c\u200dd", "می\u200cخواهم ශ්\u200dරී abcd"},
+		{"joiners", "می\u200cخواهم ශ්\u200dරී \u200c\u200dab\u200dc\u061c\u200dd\xff\u200de م\u200b\u200cا", "می\u200cخواهم ශ්\u200dරී abcde م\u200cا"},
 		{"towers with joiners", "क" + strings.Repeat("्\u200d", 100) + "a", "क" + strings.Repeat("्\u200d", 6) + "a"},
+		{"no tower", "क" + strings.Repeat("्", 6) + "\u200da", "क" + strings.Repeat("्", 6) + "\u200da"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +124,7 @@ func TestAddress(t *testing.T) {
 }
 
 func FuzzMultiline(f *testing.F) {
-	for _, s := range []string{"a.b", "http://e.example", "\u202e\r\n\x00", "evil。example...", "::///", "\xff", "a.\u0301bc.de"} {
+	for _, s := range []string{"a.b", "http://e.example", "\u202e\r\n\x00", "evil。example...", "::///", "\xff", "a.\u0301bc.de", "م\u200c\u200d.क्क्\u200d"} {
 		f.Add(s)
 	}
 	link := regexp.MustCompile(`://|[A-Za-z0-9]\.[A-Za-z]{2}`)
@@ -132,10 +133,13 @@ func FuzzMultiline(f *testing.F) {
 		if !utf8.ValidString(got) {
 			t.Fatalf("%q is not UTF-8", got)
 		}
+		var before rune
 		for _, r := range got {
-			if r != '\n' && r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.C) {
+			joiner := unicode.Is(unicode.Join_Control, r) && before > unicode.MaxLatin1 && !unicode.In(before, unicode.C, unicode.Latin)
+			if r != '\n' && unicode.In(r, unicode.C) && !joiner {
 				t.Fatalf("%U stayed in %q", r, got)
 			}
+			before = r
 		}
 		if link.MatchString(got) {
 			t.Fatalf("a link stayed in %q", got)

@@ -324,9 +324,8 @@ func Printable(cell any) string {
 
 // printable returns a text that cannot control the terminal. Of other characters it keeps joiners in words and emojis.
 func printable(text, kept string) string {
-	var before, r rune
-	return strings.Map(func(next rune) rune {
-		if before, r = r, next; unicode.IsGraphic(r) || strings.ContainsRune(kept, r) || plaintext.Joins(before, r) {
+	return plaintext.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) || strings.ContainsRune(kept, r) {
 			return r
 		}
 		return unicode.ReplacementChar
