@@ -85,8 +85,10 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	if err != nil {
 		return nil, fault.Field(fault.Unparsable, field, "It is not a zip, or it is incomplete.")
 	}
-	for _, entry := range archive.File { // Windows PowerShell writes \ between folders
-		entry.Name = strings.ReplaceAll(entry.Name, `\`, "/")
+	for _, entry := range archive.File {
+		if !strings.Contains(entry.Name, `:\`) { // outside: a drive
+			entry.Name = strings.ReplaceAll(entry.Name, `\`, "/") // Windows PowerShell writes \ between folders
+		}
 	}
 	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
 	left := uint64(len(packed))
