@@ -391,12 +391,12 @@ func TestConsoleSettings(t *testing.T) {
 			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "was.members_can_invite", "on", "was.name", "My organization", "was.allowed_domains", "", "was.invite_ttl", "")...)
 		}
 		v.want(200, "Nothing is changed: the settings of My organization are as they were.", set("name", "My organization"))
-		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example、y.example", "invite_ttl", "0.02"))
+		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example, y.example、z.example", "invite_ttl", "0.02"))
 		got := must[client.OrganizationInfo](t)(s.Get(t.Context()))
-		if got.Name != "Acme" || len(got.AllowedDomains) != 2 || got.InviteTTL == nil || *got.InviteTTL != 1728 || !got.MembersCanInvite || got.MembersCanManageApps {
+		if got.Name != "Acme" || len(got.AllowedDomains) != 3 || got.InviteTTL == nil || *got.InviteTTL != 1728 || !got.MembersCanInvite || got.MembersCanManageApps {
 			t.Errorf("%+v", got)
 		}
-		v.want(200, `value="x.example, y.example"`, v.get(page))
+		v.want(200, `value="x.example, y.example, z.example"`, v.get(page))
 		set("name", "Acme", "was.invite_ttl", "0.02", "invite_ttl", "")
 		if got := must[client.OrganizationInfo](t)(s.Get(t.Context())); got.InviteTTL != nil {
 			t.Errorf("%+v", got)

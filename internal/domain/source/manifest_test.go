@@ -10,6 +10,7 @@ func TestReadManifest(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"[]":                          "source: The app's plugin.json is not a JSON object.",
+		"{":                           "source: The app's plugin.json is not a JSON object: unexpected end of JSON input (line 1, column 1).",
 		"":                            "source: The app's plugin.json is not a JSON object: unexpected end of JSON input (line 1, column 1).",
 		"\ufeff{\r\n\t\"é\": 1,\r\n}": "source: The app's plugin.json is not a JSON object: invalid character '}' looking for beginning of object key string (line 3, column 1).",
 		"\n{\"é\": x}":                "source: The app's plugin.json is not a JSON object: invalid character 'x' looking for beginning of value (line 2, column 7).",
