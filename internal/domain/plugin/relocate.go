@@ -30,26 +30,20 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	if !d.Tag.Set && !d.URL.Set {
 		return s.change(ctx, c, id, d, activity.Updated)
 	}
-	if err := MayManage(c); err != nil {
-		return Plugin{}, err
-	}
-	d.normalize()
-	if err := d.checkAlone(); err != nil {
-		return Plugin{}, err
-	}
-	p, o, err := s.findOwnWithOrigin(ctx, c, id)
+	m := Move{Draft: d}
+	p, o, err := s.toMove(ctx, c, id, &m)
 	if err != nil {
 		return Plugin{}, err
 	}
-	retagged := d.Tag.Set && d.Tag.Value != p.Tag
-	relocated := d.URL.Set && d.URL.Value != p.URL && p.Type == Custom && !s.comesFrom(p, o, d.URL.Value)
-	if o.URLKey != "" && !retagged {
-		d.Tag = patch.Field[string]{} // and the tag is not set back if it changes meanwhile
+	m.stays = !m.Tag.Set || m.Tag.Value == p.Tag
+	relocated := m.URL.Set && m.URL.Value != p.URL && p.Type == Custom && !s.comesFrom(p, o, m.URL.Value)
+	if o.URLKey != "" && m.stays {
+		m.Tag = patch.Field[string]{} // and the tag is not set back if it changes meanwhile
 	}
-	if o.URLKey == "" || !retagged && !relocated {
-		return s.change(ctx, c, id, d, activity.Updated)
+	if o.URLKey == "" || m.stays && !relocated {
+		return s.change(ctx, c, id, m.Draft, activity.Updated)
 	}
-	return s.moveBy(ctx, c, p, o, d, retagged, relocated)
+	return s.moveBy(ctx, c, p, o, m, relocated)
 }
 
 // comesFrom reports whether a url, with its credentials, is the one stored for an installed plugin.
@@ -63,21 +57,20 @@ func (s Service) comesFrom(p Plugin, o origin, url string) bool {
 }
 
 // moveBy moves an installed plugin to the tag of a draft, to its url, or both.
-func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin, d Draft, retagged, relocated bool) (Plugin, error) {
-	if retagged && d.Tag.Value == "" {
+func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin, m Move, relocated bool) (Plugin, error) {
+	if !m.stays && m.Tag.Value == "" {
 		return Plugin{}, fault.Field(fault.Invalid, "tag", "Must be a version of the app's repository: an installed app always has one.")
 	}
-	if d.URL.Fault != nil {
-		return Plugin{}, d.URL.Fault
+	if m.URL.Fault != nil {
+		return Plugin{}, m.URL.Fault
 	}
-	if err := d.mayBecome(c, p); err != nil {
+	if err := m.mayBecome(c, p); err != nil {
 		return Plugin{}, err
 	}
-	m := Move{Draft: d, stays: !retagged}
 	var latest latestTag
 	if relocated {
 		var err error
-		if latest, err = s.relocate(ctx, &p, &o, d.URL.Value); err != nil {
+		if latest, err = s.relocate(ctx, &p, &o, m.URL.Value); err != nil {
 			return Plugin{}, err
 		}
 		m.location = &location{p.URL, o.URLKey, o.Credentials}

@@ -18,14 +18,7 @@ type Review struct {
 
 // Review returns what Upgrade would do, without doing it. It fetches and compiles the version if it is not stored.
 func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) (Review, error) {
-	if err := MayManage(c); err != nil {
-		return Review{}, err
-	}
-	m.normalize()
-	if err := m.check(); err != nil {
-		return Review{}, err
-	}
-	p, o, err := s.findOwnWithOrigin(ctx, c, id)
+	p, o, err := s.toMove(ctx, c, id, &m)
 	if err != nil {
 		return Review{}, err
 	}

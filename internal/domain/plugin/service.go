@@ -50,6 +50,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
+	d.normalize()
 	p, err := s.newPlugin(c, d)
 	if err != nil {
 		return Plugin{}, err
@@ -108,7 +109,6 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	if err := source.TooMany(d.Source); err != nil {
 		return Plugin{}, err
 	}
-	d.normalize()
 	kind, err := d.newType()
 	var faults fault.List
 	faults.Add(err)
@@ -237,7 +237,6 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
-	d.normalize()
 	if err := d.checkAlone(); err != nil {
 		return Plugin{}, err
 	}
@@ -288,8 +287,9 @@ func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller
 	return prune(ctx, tx, p.ID)
 }
 
-// checkAlone finds the faults that are visible without the plugin.
+// checkAlone normalizes the draft, and finds the faults that are visible without the plugin.
 func (d *Draft) checkAlone() error {
+	d.normalize()
 	_, err := d.newType()
 	var faults fault.List
 	faults.Add(err)
@@ -362,16 +362,6 @@ func (s Service) findOwn(ctx context.Context, q db.Querier, c access.Caller, id 
 // Own returns one plugin of the caller's organization.
 func (s Service) Own(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
 	return s.findOwnMatching(ctx, s.DB, c, id, "")
-}
-
-// findOwnWithOrigin is findOwnMatching, and also returns where the plugin comes from.
-func (s Service) findOwnWithOrigin(ctx context.Context, c access.Caller, id int64) (Plugin, origin, error) {
-	p, err := s.findOwnMatching(ctx, s.DB, c, id, "")
-	if err != nil {
-		return Plugin{}, origin{}, err
-	}
-	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
-	return p, o, err
 }
 
 func activityEntry(p Plugin, verb activity.Verb, changes []activity.Change) activity.Entry {

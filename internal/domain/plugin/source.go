@@ -83,7 +83,6 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 	if err := source.TooMany(edits); err != nil {
 		return Sources{}, err
 	}
-	d.normalize()
 	var wrong fault.List
 	wrong.Add(d.checkAlone())
 	wrong.Add(patch.Text("message", d.Message, maxMessage))
@@ -156,7 +155,7 @@ func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin
 		return Plugin{}, err
 	}
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return s.insertWith(ctx, tx, c, &p, origin{OrganizationID: p.OrganizationID}, Version{Tag: p.Tag, Message: strings.TrimSpace(d.Message.Value)}, b)
+		return s.insertWith(ctx, tx, c, &p, origin{OrganizationID: p.OrganizationID}, Version{Tag: p.Tag, Message: d.Message.Value}, b)
 	})
 	return p, err
 }

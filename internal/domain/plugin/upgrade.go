@@ -87,14 +87,7 @@ func latestOf(repo *upstream.Repo) (latestTag, error) {
 // Upgrade moves a plugin to another version, possibly an older one. It uses a stored version as it is. If the plugin
 // has no upstream, it only sets the fields, such as the tag.
 func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
-	if err := MayManage(c); err != nil {
-		return Plugin{}, err
-	}
-	m.normalize()
-	if err := m.check(); err != nil {
-		return Plugin{}, err
-	}
-	p, o, err := s.findOwnWithOrigin(ctx, c, id)
+	p, o, err := s.toMove(ctx, c, id, &m)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -108,6 +101,22 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 		return Plugin{}, err
 	}
 	return s.moveFrom(ctx, c, p, o, m, latestTag{})
+}
+
+// toMove checks a move, and returns the plugin that a caller wants to move, and where it comes from.
+func (s Service) toMove(ctx context.Context, c access.Caller, id int64, m *Move) (Plugin, origin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, origin{}, err
+	}
+	if err := m.check(); err != nil {
+		return Plugin{}, origin{}, err
+	}
+	p, err := s.findOwnMatching(ctx, s.DB, c, id, "")
+	if err != nil {
+		return Plugin{}, origin{}, err
+	}
+	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
+	return p, o, err
 }
 
 // moveFrom finds the version that m names, at the origin o, and moves the plugin to it. latest is what the upstream has
