@@ -55,9 +55,9 @@ func (m *Move) confirm(commit string) error {
 	return nil
 }
 
-// target is the version that an upgrade goes to: a stored one, or one that was fetched and is yet to be stored.
+// target is the version that an upgrade goes to: a stored one, or one that was fetched and is yet to be stored. The zero
+// target is that of a move that stays.
 type target struct {
-	stays    bool               // at the current version, whichever that is
 	stored   Version            // zero: it was fetched
 	fetched  *fetched           // nil: it is stored
 	manifest *upstream.Manifest // nil: a stored one has none
@@ -111,7 +111,7 @@ func (s Service) toMove(ctx context.Context, c access.Caller, id int64, m *Move)
 	if err := m.check(); err != nil {
 		return Plugin{}, origin{}, err
 	}
-	p, err := s.findOwnMatching(ctx, s.DB, c, id, "")
+	p, err := s.Own(ctx, c, id)
 	if err != nil {
 		return Plugin{}, origin{}, err
 	}
@@ -122,7 +122,7 @@ func (s Service) toMove(ctx context.Context, c access.Caller, id int64, m *Move)
 // moveFrom finds the version that m names, at the origin o, and moves the plugin to it. latest is what the upstream has
 // already answered.
 func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o origin, m Move, latest latestTag) (Plugin, error) {
-	to := target{stays: true}
+	var to target
 	if !m.stays {
 		found, asked, err := s.findTarget(ctx, p, o, m)
 		if err == nil {
@@ -331,7 +331,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 		return Plugin{}, err
 	}
 	verb := activity.Upgraded
-	if to.stays {
+	if m.stays {
 		verb = activity.Updated
 	}
 	if reached.Number != from.Number {
@@ -352,7 +352,7 @@ func (p *Plugin) leave(to target) {
 // sets its config_schema, unless its manifest has none and the move sets one, or its manifest has one but its bundle is
 // an earlier version's.
 func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, m Move) (v Version, err error) {
-	if to.stays {
+	if m.stays {
 		p.Tag = from.Tag
 		if err := updateOrigin(ctx, tx, *o); err != nil {
 			return Version{}, err
