@@ -17,6 +17,20 @@ const recordChecks = time.Minute
 // maxAhead is more than the clocks of servers differ, unless one of them is wrong.
 const maxAhead = time.Minute
 
+// latestTag is the newest tag according to an upstream, and when the upstream listed it; zero: unknown.
+type latestTag struct {
+	tag string
+	at  time.Time
+}
+
+func latestOf(repo *upstream.Repo) (latestTag, error) {
+	newest, err := repo.Newest()
+	if err != nil {
+		return latestTag{}, err
+	}
+	return latestTag{newest.Tag, repo.CheckedAt}, nil
+}
+
 // CheckForUpdates asks a plugin's upstream for its newest tag and stores that as LatestTag. age is how old the answer
 // is: 0 if the upstream gave it just now. If there is no upstream, LatestTag becomes the plugin's own tag.
 func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64) (p Plugin, age time.Duration, err error) {
@@ -30,41 +44,42 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	}
 	if o.URLKey == "" {
 		if p.LatestTag != p.Tag {
-			p, _, err = s.storeLatest(ctx, c, id, url, p.Tag, time.Time{})
+			p, _, err = s.storeLatest(ctx, c, id, url, latestTag{tag: p.Tag})
 		}
 		return p, 0, err
 	}
 	began := s.DB.Now()
-	latest, at, err := s.latest(ctx, p, o)
+	latest, err := s.latest(ctx, p, o)
 	if err != nil {
 		return Plugin{}, 0, err
 	}
-	if latest != p.LatestTag || at.Sub(s.checkedAt(o)) > recordChecks {
-		if p, o, err = s.storeLatest(ctx, c, id, url, latest, at); err != nil {
+	if latest.tag != p.LatestTag || latest.at.Sub(s.checkedAt(o)) > recordChecks {
+		if p, o, err = s.storeLatest(ctx, c, id, url, latest); err != nil {
 			return Plugin{}, 0, err
 		}
 	}
-	if at.Before(s.checkedAt(o)) || p.URL != url {
-		at = o.CheckedAt
+	if latest.at.Before(s.checkedAt(o)) || p.URL != url {
+		latest.at = o.CheckedAt
 	}
-	if at.Before(began) {
-		age = s.DB.Now().Sub(at)
+	if latest.at.Before(began) {
+		age = s.DB.Now().Sub(latest.at)
 	}
 	return p, age, nil
 }
 
 // latest returns the newest tag and when it was listed. If the upstream cannot be asked, or has only failed since this
 // server started, these are the recorded ones, which may date from the install.
-func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, at time.Time, err error) {
+func (s Service) latest(ctx context.Context, p Plugin, o origin) (latestTag, error) {
 	var v upstream.Version
+	var at time.Time
 	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err == nil {
 		v, at, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
 	}
 	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
-		return p.LatestTag, o.CheckedAt, nil
+		return latestTag{p.LatestTag, o.CheckedAt}, nil
 	}
-	return v.Tag, at, err
+	return latestTag{v.Tag, at}, err
 }
 
 // checkedAt is when the recorded newest tag was listed. A time in the future comes from a clock that was wrong, and
@@ -77,44 +92,18 @@ func (s Service) checkedAt(o origin) time.Time {
 }
 
 // storeLatest stores the newest tag that a url had at a time, unless the stored one is newer (another server may have
-// asked since) or the plugin comes from another url by now. If there is no upstream, at is zero and the newest tag is
-// the plugin's own, which may have changed meanwhile.
-func (s Service) storeLatest(ctx context.Context, c access.Caller, id int64, url, latest string, at time.Time) (p Plugin, o origin, err error) {
+// asked since) or the plugin comes from another url by now. If there is no upstream, the time is zero and the newest tag
+// is the plugin's own, which may have changed meanwhile.
+func (s Service) storeLatest(ctx context.Context, c access.Caller, id int64, url string, latest latestTag) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if p, o, err = s.readable(ctx, tx, c, id); err != nil {
-			return err
-		}
-		p, o, err = s.storeLatestOf(ctx, tx, p, o, url, latest, at)
+		p, o, err = s.storeLatestIn(ctx, tx, c, id, url, latest)
 		return err
 	})
 	return p, o, err
 }
 
-// storeLatestOf is storeLatest for a plugin that the transaction has locked.
-func (s Service) storeLatestOf(ctx context.Context, tx *db.Tx, p Plugin, o origin, url, latest string, at time.Time) (Plugin, origin, error) {
-	if p.URL != url || at.Before(s.checkedAt(o)) {
-		return p, o, nil
-	}
-	if o.URLKey == "" {
-		latest = p.Tag
-	}
-	if at.After(s.checkedAt(o)) {
-		o.CheckedAt = at
-		if err := updateOrigin(ctx, tx, o); err != nil {
-			return p, o, err
-		}
-	}
-	if p.LatestTag == latest {
-		return p, o, nil
-	}
-	before := p
-	p.LatestTag = latest
-	p.Revision += cache.VersionStep()
-	return p, o, update(ctx, tx, before, p)
-}
-
-// readable locks a plugin that the caller may still see, and reads its origin.
-func (s Service) readable(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, origin, error) {
+// storeLatestIn is storeLatest in a transaction. It locks the plugin, which the caller must still see.
+func (s Service) storeLatestIn(ctx context.Context, tx *db.Tx, c access.Caller, id int64, url string, latest latestTag) (Plugin, origin, error) {
 	p, err := find(ctx, tx, c.Organization, id, " FOR UPDATE")
 	if err != nil {
 		return Plugin{}, origin{}, access.OrNotFound(err)
@@ -123,5 +112,23 @@ func (s Service) readable(ctx context.Context, tx *db.Tx, c access.Caller, id in
 		return Plugin{}, origin{}, err
 	}
 	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-	return p, o, err
+	if err != nil || p.URL != url || latest.at.Before(s.checkedAt(o)) {
+		return p, o, err
+	}
+	if o.URLKey == "" {
+		latest.tag = p.Tag
+	}
+	if latest.at.After(s.checkedAt(o)) {
+		o.CheckedAt = latest.at
+		if err := updateOrigin(ctx, tx, o); err != nil {
+			return p, o, err
+		}
+	}
+	if p.LatestTag == latest.tag {
+		return p, o, nil
+	}
+	before := p
+	p.LatestTag = latest.tag
+	p.Revision += cache.VersionStep()
+	return p, o, update(ctx, tx, before, p)
 }

@@ -211,7 +211,7 @@ func TestCheckDuringUpdate(t *testing.T) {
 		if _, err := r.Update(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("v2")}); err != nil {
 			r.Fatal(err)
 		}
-		learned, _, err := r.storeLatest(r.Context(), r.caller, p.ID, "", p.Tag, time.Time{})
+		learned, _, err := r.storeLatest(r.Context(), r.caller, p.ID, "", latestTag{tag: p.Tag})
 		if err != nil || learned.LatestTag != "v2" {
 			r.Errorf("learned %+v, %v", learned, err)
 		}

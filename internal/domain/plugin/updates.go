@@ -114,11 +114,12 @@ func (s Service) checkUpdatesAt(ctx context.Context, url string) error {
 }
 
 func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
-	asked, err := find(ctx, s.DB, access.Organization{ID: o.OrganizationID}, o.PluginID, "")
+	c := access.Caller{Organization: access.Organization{ID: o.OrganizationID}}
+	asked, err := find(ctx, s.DB, c.Organization, o.PluginID, "")
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	latest, at, err := s.latest(ctx, asked, o)
+	latest, err := s.latest(ctx, asked, o)
 	if err != nil {
 		if !fault.IsOurs(err) {
 			return nil // it failed or is busy: it is asked again later
@@ -126,15 +127,8 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, err := find(ctx, tx, access.Organization{ID: o.OrganizationID}, o.PluginID, " FOR UPDATE")
+		p, _, err := s.storeLatestIn(ctx, tx, c, o.PluginID, asked.URL, latest)
 		if err != nil {
-			return access.OrNotFound(err)
-		}
-		now, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-		if err != nil {
-			return err
-		}
-		if p, _, err = s.storeLatestOf(ctx, tx, p, now, asked.URL, latest, at); err != nil {
 			return err
 		}
 		return s.announceUpdate(ctx, tx, p)

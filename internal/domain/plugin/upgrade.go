@@ -70,20 +70,6 @@ func (to target) commit() string {
 	return to.stored.Commit
 }
 
-// latestTag is the newest tag according to an upstream, and when the upstream listed it; zero: unknown.
-type latestTag struct {
-	tag string
-	at  time.Time
-}
-
-func latestOf(repo *upstream.Repo) (latestTag, error) {
-	newest, err := repo.Newest()
-	if err != nil {
-		return latestTag{}, err
-	}
-	return latestTag{newest.Tag, repo.CheckedAt}, nil
-}
-
 // Upgrade moves a plugin to another version, possibly an older one. It uses a stored version as it is. If the plugin
 // has no upstream, it only sets the fields, such as the tag.
 func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
