@@ -8,7 +8,6 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/source"
-	"foyer/internal/infra/upstream"
 )
 
 // CatalogApp is an app of the catalog.
@@ -39,20 +38,15 @@ func (s Service) ListCatalog(ctx context.Context, c access.Caller, p page.Page) 
 	shown := entries[p.Offset:min(p.Offset+p.Limit, len(entries))]
 	apps := make([]CatalogApp, len(shown))
 	for i, e := range shown {
-		apps[i] = catalogApp(c, e)
-		apps[i].Installed = installed[e.Key()]
+		apps[i] = CatalogApp{
+			Plugin: Plugin{
+				Type: Repository, Name: e.Name, Description: e.Description, URL: e.URL,
+				OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
+			},
+			Installed: installed[e.Key()], Verified: e.Verified,
+		}
 	}
 	return page.Counted(apps, p, len(entries)), nil
-}
-
-func catalogApp(c access.Caller, e upstream.Entry) CatalogApp {
-	return CatalogApp{
-		Plugin: Plugin{
-			Type: Repository, Name: e.Name, Description: e.Description, URL: e.URL,
-			OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
-		},
-		Verified: e.Verified,
-	}
 }
 
 // InstallReview is what installing an app of the catalog would make.

@@ -172,8 +172,10 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 		if err := activity.Record(ctx, tx, c.Did(activityEntry(p, verb, []activity.Change{why})), s.DB.Now()); err != nil {
 			return err
 		}
-		v, err = answerWith(ctx, tx, id, number)
-		return err
+		if v, err = findVersionAndUsers(ctx, tx, id, number, ""); err != nil {
+			return err
+		}
+		return access.KeepAnswer(ctx, tx, v)
 	})
 	return v, err
 }
@@ -186,15 +188,6 @@ func versionAsked(ctx context.Context, tx *db.Tx, id, number int64) (Version, er
 		return Version{}, access.OrNotFound(err)
 	}
 	return v, precondition.Check(ctx, v)
-}
-
-// answerWith reads a version that the caller has withdrawn or restored, and keeps it as the answer.
-func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
-	v, err := findVersionAndUsers(ctx, tx, id, number, "")
-	if err != nil {
-		return Version{}, err
-	}
-	return v, access.KeepAnswer(ctx, tx, v)
 }
 
 // refuseWithdrawn refuses a withdrawn version that a field of the request names.
