@@ -138,11 +138,7 @@ func (s seen) base(ctx context.Context, q db.Querier, number, against int64) (Ve
 
 func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, error) {
 	files, err := listFiles(ctx, q, v.id)
-	texts := make(map[string]string, len(files))
-	for _, f := range files {
-		texts[f.Name] = f.Text
-	}
-	return texts, err
+	return source.Texts(files), err
 }
 
 // TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is unknown.

@@ -39,15 +39,11 @@ func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) 
 
 func (s Service) review(ctx context.Context, o origin, m Move, to target) (Review, error) {
 	r := Review{Version: to.stored}
-	before, after := map[string]string{}, map[string]string{}
+	var before, after map[string]string
 	if f := to.fetched; f != nil {
-		described := Plugin{}
-		describe(&described, f.manifest)
 		r.Version = f.version()
-		r.Schema = described.ConfigSchema
-		for _, file := range f.files {
-			after[file.Name] = file.Text
-		}
+		r.Schema = string(f.manifest.Config)
+		after = source.Texts(f.files)
 	}
 	if err := r.refuseWithdrawn(m.field()); err != nil {
 		return Review{}, err

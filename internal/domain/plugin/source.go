@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 		return Sources{}, err
 	}
 	var made *build // nil: no file has changed
-	if !source.Same(before.Files, texts) {
+	if !maps.Equal(source.Texts(before.Files), texts) {
 		b, err := s.compile(ctx, before.OrganizationID, texts)
 		if err != nil {
 			return Sources{}, err

@@ -4,7 +4,6 @@ package source
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,12 +82,18 @@ func Faults(edits []Edit) fault.List {
 	return all
 }
 
-// Apply returns the files, by name, after the edits.
-func Apply(files []File, edits []Edit) (map[string]string, error) {
-	texts := make(map[string]string, len(files)+len(edits))
+// Texts returns the texts of files, by name.
+func Texts(files []File) map[string]string {
+	texts := make(map[string]string, len(files))
 	for _, f := range files {
 		texts[f.Name] = f.Text
 	}
+	return texts
+}
+
+// Apply returns the texts of files, by name, after the edits.
+func Apply(files []File, edits []Edit) (map[string]string, error) {
+	texts := Texts(files)
 	for _, e := range edits {
 		if e.Text.Null {
 			delete(texts, e.Name)
@@ -112,14 +117,6 @@ func Apply(files []File, edits []Edit) (map[string]string, error) {
 		return nil, fault.Field(fault.TooLong, "source", "The files of an app are at most %d MiB together.", MaxBytes>>20)
 	}
 	return texts, nil
-}
-
-// Same reports whether files are exactly these texts.
-func Same(files []File, texts map[string]string) bool {
-	return len(files) == len(texts) && !slices.ContainsFunc(files, func(f File) bool {
-		text, ok := texts[f.Name]
-		return !ok || text != f.Text
-	})
 }
 
 // Sum is the sum of a version, over the names and sums of its files.
