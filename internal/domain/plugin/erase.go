@@ -38,7 +38,16 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	} else if o.Current != 0 && !hasSource {
 		return errRaced // it is too late to lock the contents, see lockContents
 	}
-	if err := removeAll(ctx, tx, p, hasSource); err != nil {
+	var used []string
+	if hasSource {
+		if used, err = listContents(ctx, tx, `plugin_id`, p.ID); err != nil {
+			return err
+		}
+	}
+	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil { // with its versions
+		return err
+	}
+	if err := removeUnused(ctx, tx, used); err != nil {
 		return err
 	}
 	count(tx, p, -1, -one(p.IsGlobal))

@@ -213,14 +213,14 @@ func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 		return err
 	}
 	for _, id := range ids {
-		used, err := listContentsOfVersion(ctx, tx, id)
+		used, err := listContents(ctx, tx, `id`, id)
 		if err != nil {
 			return err
 		}
 		if err := removeVersion(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := removeAllUnused(ctx, tx, used); err != nil {
+		if err := removeUnused(ctx, tx, used); err != nil {
 			return err
 		}
 	}
@@ -235,28 +235,4 @@ func lockContentsOf(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (
 		return false, err
 	}
 	return true, lockContents(ctx, tx)
-}
-
-// removeAll removes a plugin, its versions, and the contents that only they use.
-func removeAll(ctx context.Context, tx *db.Tx, p Plugin, hasSource bool) error {
-	if !hasSource {
-		return remove(ctx, tx, p.OrganizationID, p.ID)
-	}
-	used, err := listContentsOfPlugin(ctx, tx, p.ID)
-	if err != nil {
-		return err
-	}
-	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil {
-		return err
-	}
-	return removeAllUnused(ctx, tx, used)
-}
-
-func removeAllUnused(ctx context.Context, tx *db.Tx, sums []string) error {
-	for _, sum := range sums {
-		if err := removeUnused(ctx, tx, sum); err != nil {
-			return err
-		}
-	}
-	return nil
 }

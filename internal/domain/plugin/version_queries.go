@@ -258,25 +258,23 @@ func unpacked(stored string) string {
 	return string(content)
 }
 
-// removeUnused removes a content unless a version uses it.
-func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
-	return db.Exec(ctx, tx, `
-		DELETE FROM contents WHERE sha256 = $1 AND NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = $1)
-		AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
+// removeUnused removes those of some contents that no version uses.
+func removeUnused(ctx context.Context, tx *db.Tx, sums []string) error {
+	for _, sum := range sums {
+		err := db.Exec(ctx, tx, `
+			DELETE FROM contents WHERE sha256 = $1 AND NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = $1)
+			AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// contents returns a query for the sums of the contents that versions use.
-func contents(which string) string {
-	return `
-		SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.` + which + `
+// listContents returns the sums of the contents that the versions with an id, in the given column, use.
+func listContents(ctx context.Context, tx *db.Tx, column string, id int64) ([]string, error) {
+	return db.All[string](ctx, tx, nil, `
+		SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.`+column+` = $1
 		UNION
-		SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.` + which
-}
-
-func listContentsOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All[string](ctx, tx, nil, contents(`id = $1`), id)
-}
-
-func listContentsOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All[string](ctx, tx, nil, contents(`plugin_id = $1`), id)
+		SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.`+column+` = $1`, id)
 }
