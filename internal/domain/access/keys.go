@@ -21,7 +21,7 @@ type Key struct {
 	UserID         int64
 	UserEmail      string
 	Name           string // by which its user knows it
-	Prefix         string // the first characters of the key; "": made before these were kept
+	Prefix         string // the first characters of the key
 	OrganizationID string // the one that it opens; "": all of the user's
 	Scope          Scope
 	CreatedAt      time.Time

@@ -251,10 +251,7 @@ func unpacked(stored string) string {
 	if !ok {
 		return stored
 	}
-	content, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil { // it was stored before files could be other than text
-		return stored
-	}
+	content, _ := base64.StdEncoding.DecodeString(encoded) // packed wrote it
 	return string(content)
 }
 
