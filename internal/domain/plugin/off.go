@@ -115,10 +115,7 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 	if number == 0 {
 		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
 	}
-	next, err := findVersion(ctx, tx, p.ID, number)
-	if errors.Is(err, db.ErrNoRow) {
-		return ErrNoVersion
-	}
+	next, err := namedVersion(ctx, tx, p.ID, number)
 	if err != nil {
 		return err
 	}

@@ -138,11 +138,14 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 // fault but ContentChanged, a stored tag is used as it is. With AcceptChanged, no tag counts as stored.
 func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
 	if m.Version.Value != "" {
-		to, err = s.storedNumber(ctx, p, patch.ID(m.Version.Value))
+		named, err := namedVersion(ctx, s.DB, p.ID, patch.ID(m.Version.Value))
+		if err == nil {
+			to, err = storedTarget(ctx, s.DB, named)
+		}
 		return to, latestTag{}, err
 	}
 	tag := m.Tag.Value
-	stored, err := installed(ctx, s.DB, p.ID, tag)
+	stored, err := findInstalled(ctx, s.DB, p.ID, tag)
 	if err != nil {
 		return target{}, latestTag{}, err
 	}
@@ -158,28 +161,14 @@ func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to
 	return to, latest, err
 }
 
-func (s Service) storedNumber(ctx context.Context, p Plugin, number int64) (target, error) {
-	v, err := findVersion(ctx, s.DB, p.ID, number)
-	if errors.Is(err, db.ErrNoRow) {
-		return target{}, ErrNoVersion
-	}
-	if err != nil {
-		return target{}, err
-	}
-	return storedTarget(ctx, s.DB, v)
-}
-
 // ErrNoVersion refuses the number of a version that an app does not have.
 var ErrNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
 
-// installed returns the version that was last installed with a tag, or zero if there is none.
-func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
-	if tag == "" {
-		return Version{}, nil
-	}
-	v, err := findInstalled(ctx, q, pluginID, tag)
+// namedVersion returns the version that a request names, or ErrNoVersion.
+func namedVersion(ctx context.Context, q db.Querier, pluginID, number int64) (Version, error) {
+	v, err := findVersion(ctx, q, pluginID, number)
 	if errors.Is(err, db.ErrNoRow) {
-		return Version{}, nil
+		err = ErrNoVersion
 	}
 	return v, err
 }
@@ -234,7 +223,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 
 // recognize returns the version that was installed from a commit, or zero if the tag is yet to be installed from it.
 func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit string, acceptChanged bool) (Version, error) {
-	stored, err := installed(ctx, q, pluginID, tag)
+	stored, err := findInstalled(ctx, q, pluginID, tag)
 	switch {
 	case err != nil:
 		return Version{}, err
@@ -371,10 +360,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 
 // goTo makes a stored version, which the given field of the request names, the current one.
 func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64, field string) (Version, error) {
-	v, err := findVersion(ctx, tx, o.PluginID, number)
-	if errors.Is(err, db.ErrNoRow) {
-		return Version{}, ErrNoVersion // pruned meanwhile
-	}
+	v, err := namedVersion(ctx, tx, o.PluginID, number) // it may be pruned by now
 	if err != nil {
 		return Version{}, err
 	}

@@ -106,11 +106,18 @@ func (s seen) before(ctx context.Context, q db.Querier, n int64) (Version, error
 		s.pluginID, s.current, s.since, n)
 }
 
-// findInstalled returns the version that was last installed with a tag.
+// findInstalled returns the version that was last installed with a tag, or zero if there is none.
 func findInstalled(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
-	return db.One(ctx, q, (*Version).fields, `
+	if tag == "" {
+		return Version{}, nil
+	}
+	v, err := db.One(ctx, q, (*Version).fields, `
 		SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.tag = $2 AND v.commit_name <> ''
 		ORDER BY v.number DESC LIMIT 1`, pluginID, tag)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, nil
+	}
+	return v, err
 }
 
 // fieldsWithUsers lists the fields that selectVersionsWithUsers fills.
