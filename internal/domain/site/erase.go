@@ -17,7 +17,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	}
 	deps := newDependencies(tx)
 	deps.erased, deps.follows = organizationID, true
-	err := inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
+	err := inBatches(ctx, tx, ofOrganization, organizationID, func(ctx context.Context, sites []Site) error {
 		var others []Site
 		for _, site := range sites {
 			if site.OrganizationID != organizationID {

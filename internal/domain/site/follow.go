@@ -59,8 +59,7 @@ func readEntries(apps string) []entry {
 func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
 	deps := newDependencies(tx)
 	deps.follows = true
-	next := func(ctx context.Context, after int64) ([]Site, error) { return lockSitesOfApp(ctx, tx, appID, after) }
-	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
+	return inBatches(ctx, tx, haveApp, appID, func(ctx context.Context, sites []Site) error {
 		a, err := deps.app(ctx, appID)
 		if err != nil {
 			return err
@@ -81,24 +80,16 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 		return err
 	}
 	deps := newDependencies(tx)
-	return inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
+	return inBatches(ctx, tx, ofOrganization, organizationID, func(ctx context.Context, sites []Site) error {
 		return s.refresh(ctx, tx, deps, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, 0)
 	})
 }
 
-// inBatchesOf is inBatches for the sites of an organization and those that have its apps.
-func inBatchesOf(ctx context.Context, tx *db.Tx, organizationID string, do func(context.Context, []Site) error) error {
-	next := func(ctx context.Context, after int64) ([]Site, error) {
-		return lockSitesOfOrganization(ctx, tx, organizationID, after)
-	}
-	return inBatches(ctx, next, do)
-}
-
-// inBatches calls do with all sites that next finds after an id, one batch at a time.
-func inBatches(ctx context.Context, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) error {
+// inBatches locks all sites that a condition of lockSites selects, and calls do with them, one batch at a time.
+func inBatches(ctx context.Context, tx *db.Tx, condition string, of any, do func(context.Context, []Site) error) error {
 	for after, more := int64(0), true; more; {
 		err := inflight.InPart(ctx, func(ctx context.Context) error {
-			sites, err := next(ctx, after)
+			sites, err := lockSites(ctx, tx, condition, of, after)
 			if more = len(sites) > 0; err != nil || !more {
 				return err
 			}

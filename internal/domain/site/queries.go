@@ -122,17 +122,13 @@ func lockSites(ctx context.Context, tx *db.Tx, condition string, of any, after i
 	return db.All(ctx, tx, (*Site).fieldsWithApps, selectLocked, idsOf(locked)...)
 }
 
-// lockSitesOfApp locks the next sites on which an app is placed.
-func lockSitesOfApp(ctx context.Context, tx *db.Tx, appID, after int64) ([]Site, error) {
-	return lockSites(ctx, tx, `id IN (SELECT site_id FROM placements WHERE app_id = $1)`, appID, after)
-}
-
-// lockSitesOfOrganization locks the next sites of an organization, and other organizations' sites that have its apps.
-func lockSitesOfOrganization(ctx context.Context, tx *db.Tx, organizationID string, after int64) ([]Site, error) {
-	return lockSites(ctx, tx, `organization_id = $1 OR id IN (
-		SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1)`,
-		organizationID, after)
-}
+// Conditions of lockSites: the sites on which an app is placed; the sites of an organization, and those of others that
+// have its apps.
+const (
+	haveApp        = `id IN (SELECT site_id FROM placements WHERE app_id = $1)`
+	ofOrganization = `organization_id = $1 OR id IN (
+		SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1)`
+)
 
 // lockSharedApps locks the global apps of an organization, so that nobody places one meanwhile.
 func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
