@@ -31,9 +31,8 @@ func (m *Move) check() error {
 	wrong.Add(m.checkAlone())
 	wrong.Add(m.AcceptChanged.Check("accept_changed"))
 	wrong.Add(m.Commit.Fault)
-	if m.Version.Fault != nil {
-		wrong.Add(m.Version.Fault)
-	} else if m.Version.Set && !m.Version.Null && patch.ID(m.Version.Value) == 0 {
+	wrong.Add(m.Version.Fault)
+	if patch.ID(m.Version.Or("1")) == 0 {
 		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
 	}
 	return wrong.Err()

@@ -74,7 +74,7 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 // versions the site runs now, and why it does not run others. Its own organization's activity has no other entry of
 // this.
 func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int64]string) error {
-	was, is := runningOf(versionsOf(readEntries(site.before))), runningOf(site.runs)
+	was, is := runningOf(readEntries(site.before)), runningOf(readEntries(site.apps))
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	var changes []activity.Change
@@ -93,11 +93,11 @@ func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int
 	return activity.Record(ctx, tx, activityEntry(site, activity.Followed, changes), s.DB.Now())
 }
 
-// runningOf returns the version of each app that runs.
-func runningOf(versions string) map[int64]int64 {
+// runningOf returns the version of each app that a manifest lists.
+func runningOf(entries []entry) map[int64]int64 {
 	all := map[int64]int64{}
-	for _, v := range readVersions(versions) {
-		all[v.appID] = v.number
+	for _, e := range entries {
+		all[e.ID] = e.Version
 	}
 	return all
 }

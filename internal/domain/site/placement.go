@@ -70,9 +70,8 @@ func (d *PlacementDraft) check() error {
 	if d.Position.Value > maxPosition || d.Position.Value < -maxPosition {
 		faults.Add(fault.Field(fault.Invalid, "position", "Must be a whole number of at most 15 digits."))
 	}
-	if d.Version.Fault != nil {
-		faults.Add(d.Version.Fault)
-	} else if d.Version.Set && !d.Version.Null && d.Version.Value < 1 {
+	faults.Add(d.Version.Fault)
+	if d.Version.Or(1) < 1 {
 		faults.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version, or null to follow the app."))
 	}
 	faults.Add(checkPaths(d.Paths))

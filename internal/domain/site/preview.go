@@ -178,14 +178,13 @@ func (deps *dependencies) preview(ctx context.Context, site Site, appID int64, d
 		return preview{}, access.ErrNotFound
 	}
 	number := d.Version.Or(a.Current)
-	p := Placement{OrganizationID: site.OrganizationID, AppID: appID, Version: number, Enabled: true, Config: "{}"}
 	if err := deps.shows(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
 	if err := deps.canRun(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
-	checked, err := deps.wanted(ctx, p)
+	checked, err := deps.schema(ctx, appID, number)
 	if err != nil {
 		return preview{}, err
 	}
@@ -244,7 +243,7 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		if site, err = findSiteByID(ctx, q, p.siteID); err != nil {
+		if site, err = findByTokenWithApps(ctx, q, siteToken); err != nil {
 			return access.OrNotFound(err)
 		}
 		deps := newDependencies(q)

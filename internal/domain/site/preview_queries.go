@@ -31,11 +31,6 @@ func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Tim
 	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
 }
 
-// findSiteByID is for records that belong to a site, and so to its organization.
-func findSiteByID(ctx context.Context, q db.Querier, id int64) (Site, error) {
-	return db.One(ctx, q, (*Site).fieldsWithApps, `SELECT `+columns+`, sites.apps FROM sites WHERE id = $1`, id)
-}
-
 // findListed returns a previewed app as if it were placed on all pages of the site.
 func findListed(ctx context.Context, q db.Querier, p preview) (listed, error) {
 	l, err := db.One(ctx, q, (*listed).fields, `
