@@ -64,8 +64,10 @@ func (s Service) create(ctx context.Context, c access.Caller, b bulk) ([]Outcome
 // people by their addresses, quotas of mails, the quota of invites, counts.
 func (s Service) createAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Inviters, b bulk) ([]Outcome, error) {
 	turns := byEmail(b.all)
-	if err := lockTargets(ctx, tx, c, b.all, turns); err != nil {
-		return nil, err
+	for _, i := range turns {
+		if err := lockTarget(ctx, tx, c.Organization.ID, b.all[i].email, c.UserID); err != nil {
+			return nil, err
+		}
 	}
 	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), b.may)
 	if err != nil {
@@ -139,17 +141,6 @@ func (s Service) inviters(ctx context.Context, c access.Caller) (org.Inviters, e
 		s.Cache.inviters.Put(key, version, found)
 	}
 	return found, access.OrNotFound(err)
-}
-
-// lockTargets makes other transactions that invite the same people, or change their
-// invites, wait.
-func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, drafts []checkedDraft, turns []int) error {
-	for _, i := range turns {
-		if err := lockTarget(ctx, tx, c.Organization.ID, drafts[i].email, c.UserID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // findTargets finds what the addresses of drafts already are to the organization, and stores which drafts are refused

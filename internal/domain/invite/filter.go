@@ -78,10 +78,7 @@ func (f Filter) plain() bool {
 	return len(f.Statuses) == 0 && f.Delivery == "" && f.Search == "" && f.Level == 0 && f.ID == ""
 }
 
-func (i *Invite) foundFields() []any {
-	fields := i.fields()
-	return append(fields, db.Null(&i.AcceptedAt))
-}
+func (i *Invite) foundFields() []any { return append(i.fields(), db.Null(&i.AcceptedAt)) }
 
 // stored are the columns of invites that both of their tables have.
 const stored = `id, organization_id, target_email, first_name, emailing_attempt_made, level, message, created_by,

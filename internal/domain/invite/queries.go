@@ -90,8 +90,7 @@ func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID
 
 // findAccepted finds an invite that was accepted.
 func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
-	fields := func(i *Invite) []any { return append(i.fields(), &i.AcceptedAt) }
-	return db.One(ctx, tx, fields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
+	return db.One(ctx, tx, (*Invite).foundFields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
 		WHERE i.organization_id = $1 AND i.id = $2`+whoMade, organizationID, id)
 }
 

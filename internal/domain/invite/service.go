@@ -234,20 +234,22 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := precondition.Check(ctx, i); err != nil {
-			return err
-		}
 		return s.remove(ctx, tx, c, i)
 	})
 }
 
-// confirmDelete returns the caller with the rights they have by now, if they may delete and resend an invite.
+// confirmDelete returns the caller with the rights they have by now, if they may delete and resend an invite, and it is as
+// their request expects.
 func (s Service) confirmDelete(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (access.Caller, error) {
 	may := func(c access.Caller) error { return MayDelete(c, i.CreatedBy.ID) }
 	if err := may(c); err != nil {
 		return c, err
 	}
-	return access.ConfirmCached(ctx, tx, c, s.DB.Now(), may)
+	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), may)
+	if err != nil {
+		return c, err
+	}
+	return c, precondition.Check(ctx, i)
 }
 
 // forget removes what is kept of an invite that was accepted.
@@ -257,9 +259,6 @@ func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 		return access.OrNotFound(err)
 	}
 	if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
-		return err
-	}
-	if err := precondition.Check(ctx, i); err != nil {
 		return err
 	}
 	if err := forgetAccepted(ctx, tx, c.Organization.ID, id); err != nil {
@@ -288,9 +287,6 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 		return Invite{}, access.OrNotFound(err)
 	}
 	if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
-		return Invite{}, err
-	}
-	if err := precondition.Check(ctx, i); err != nil {
 		return Invite{}, err
 	}
 	if i, err = s.renew(ctx, tx, c, i); err != nil {
