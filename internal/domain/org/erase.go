@@ -42,11 +42,8 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, u User) error {
 		return err
 	}
 	for _, m := range memberships {
-		if err := keepOwner(ctx, tx, m); err != nil {
-			return lastOwner(err, m)
-		}
 		if err := s.remove(ctx, tx, access.Caller{}, m); err != nil {
-			return err
+			return lastOwner(err, m)
 		}
 	}
 	emails, err := s.addressesOf(ctx, tx, u)
@@ -98,6 +95,7 @@ func (s Service) addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, 
 	return slices.Compact(all), nil
 }
 
+// lastOwner says which membership cannot be removed: the only fault of remove is that its user is the last owner.
 func lastOwner(err error, m Membership) error {
 	if fault.IsOurs(err) {
 		return err
