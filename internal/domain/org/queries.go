@@ -12,7 +12,7 @@ import (
 	"foyer/internal/infra/queries"
 )
 
-const orgColumns = `id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, invite_ttl, created_at`
+const orgColumns = `organizations.id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, invite_ttl, organizations.created_at`
 
 func (o *Organization) fields() []any {
 	return []any{
@@ -145,8 +145,8 @@ func addressTaken(ctx context.Context, q db.Querier, userID int64, email string,
 // organizationsOf returns the organizations that a user is a member of.
 func organizationsOf(ctx context.Context, q db.Querier, userID int64) ([]Organization, error) {
 	return db.All(ctx, q, (*Organization).fields, `
-		SELECT `+joinedOrgColumns+` FROM organizations o JOIN memberships m ON m.organization_id = o.id
-		WHERE m.user_id = $1 ORDER BY o.id`, userID)
+		SELECT `+orgColumns+` FROM organizations JOIN memberships m ON m.organization_id = organizations.id
+		WHERE m.user_id = $1 ORDER BY organizations.id`, userID)
 }
 
 func markByHandedLink(ctx context.Context, tx *db.Tx, u User) error {
@@ -165,22 +165,19 @@ func UserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
 }
 
-// joinedOrgColumns are orgColumns, for queries that join organizations AS o.
-const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.invite_ttl, o.created_at`
-
 func (h *Inviters) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
 
 func findInviters(ctx context.Context, q db.Querier, userID int64, organizationID string) (Inviters, error) {
 	return db.One(ctx, q, (*Inviters).fields, `
-		SELECT `+UserColumns+`, `+joinedOrgColumns+` FROM users u, organizations o WHERE u.id = $1 AND o.id = $2`, userID, organizationID)
+		SELECT `+UserColumns+`, `+orgColumns+` FROM users u, organizations WHERE u.id = $1 AND organizations.id = $2`, userID, organizationID)
 }
 
 func (m *Mine) fields() []any { return append(m.Organization.fields(), &m.Level) }
 
 // mine selects the organizations of a caller's user; for a key that is bound to
 // one, only that one.
-const mine = ` FROM organizations o JOIN memberships m ON m.organization_id = o.id
-	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR o.id = $2)`
+const mine = ` FROM organizations JOIN memberships m ON m.organization_id = organizations.id
+	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR organizations.id = $2)`
 
 func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) {
 	return db.One[int](ctx, q, nil, `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
@@ -188,7 +185,7 @@ func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) 
 
 func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) ([]Mine, error) {
 	return db.All(ctx, q, (*Mine).fields, `
-		SELECT `+joinedOrgColumns+`, m.level`+mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
+		SELECT `+orgColumns+`, m.level`+mine+` ORDER BY m.joined_at, organizations.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
 var selectMember = selectMemberOf(`memberships`)
