@@ -11,6 +11,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/report"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
 )
@@ -43,14 +44,21 @@ func versionsOf(entries []entry) string {
 	return strings.Join(all, " ")
 }
 
-func readVersions(text string) []versionKey {
-	var all []versionKey
+func readVersions(text string) []report.Version {
+	var all []report.Version
 	for _, one := range strings.Fields(text) {
-		var v versionKey
-		_, _ = fmt.Sscanf(one, "%d:%d", &v.appID, &v.number) // versionsOf wrote them
+		var v report.Version
+		_, _ = fmt.Sscanf(one, "%d:%d", &v.AppID, &v.Number) // versionsOf wrote them
 		all = append(all, v)
 	}
 	return all
+}
+
+// listLately lists the versions in the manifests of a site since a time, in the format of revisions.
+func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time) ([]string, error) {
+	return db.All[string](ctx, q, nil, `
+		SELECT DISTINCT r.versions FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
+		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
 }
 
 func (r *Revision) fields() []any {

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/bundles"
+	"foyer/internal/domain/report"
 	"foyer/internal/domain/site/loader"
 	"foyer/internal/infra/db"
 )
@@ -21,9 +22,11 @@ import (
 const (
 	// maxManifestAge is how long a cached manifest may be served before the database is asked whether it is current.
 	maxManifestAge = time.Second
-	// maxManifestBytes bounds the sites in memory, with their manifests, and maxLoaderBytes bounds the loaders.
+	// maxManifestBytes bounds the sites in memory, with their manifests, maxLoaderBytes the loaders, and maxSeenBytes what
+	// sites have run.
 	maxManifestBytes = 32 << 20
 	maxLoaderBytes   = 8 << 20
+	maxSeenBytes     = 4 << 20
 )
 
 // Content is a text for browsers, compressed once for all requests.
@@ -42,10 +45,11 @@ func (c *Content) size() int { return c.Size() + 200 }
 type Manifests struct {
 	DB      *db.DB
 	BaseURL string // set before anything is served
-	Counts  *Counts
+	Counts  *report.Counts
 
 	sites      *cache.Cache[string, *served]  // by token
 	loaders    *cache.Cache[string, *Content] // by token
+	seen       *cache.Cache[int64, *seen]     // by site; their version is the site's revision
 	generation atomic.Int64                   // counted up by invalidate
 	flight     flight.Group[*served]
 }
@@ -53,9 +57,10 @@ type Manifests struct {
 // NewManifests returns Manifests for the sites in d.
 func NewManifests(d *db.DB) *Manifests {
 	return &Manifests{
-		DB: d, Counts: newCounts(d),
+		DB: d, Counts: report.NewCounts(d),
 		sites:   &cache.Cache[string, *served]{Max: maxManifestBytes, Size: (*served).size},
 		loaders: &cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},
+		seen:    &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
 
@@ -101,7 +106,7 @@ func (m *Manifests) load(ctx context.Context, token string, generation int64, no
 	if err != nil {
 		return nil, err
 	}
-	s := &served{Site: site, sample: m.Counts.sample(site.ID, now), generation: generation, checkedAt: now}
+	s := &served{Site: site, sample: m.Counts.Sample(site.ID, now), generation: generation, checkedAt: now}
 	if known, ok := m.sites.Get(token, cache.Unversioned); ok && known.stamp == s.stamp && known.sample == s.sample {
 		s.manifest = known.manifest
 	} else {
@@ -191,5 +196,42 @@ func (s Service) Beacon(ctx context.Context, token, origin string, body []byte) 
 	if err != nil || !found.takes(origin) {
 		return
 	}
-	s.Manifests.Counts.take(ctx, found, body)
+	r, ok := report.Read(body)
+	if !ok {
+		return
+	}
+	ran, err := s.Manifests.lately(ctx, found.Site, r.Revision > float64(found.Revision))
+	if err != nil {
+		return // the database cannot be read, so nothing can be counted
+	}
+	s.Manifests.Counts.Take(found.reported(), r, ran)
+}
+
+// seen is the versions that a site has run in the last day.
+type seen struct {
+	at       time.Time
+	versions map[report.Version]bool
+}
+
+// lately returns the versions that were in a site's manifest in the last day. If a report is about a newer manifest,
+// which another server may have served, they are read again, but not for each report: anybody can send any revision.
+func (m *Manifests) lately(ctx context.Context, s Site, newer bool) (map[report.Version]bool, error) {
+	now := m.DB.Now()
+	if found, ok := m.seen.Get(s.ID, s.Revision); ok {
+		if age := now.Sub(found.at); age < time.Hour && (!newer || age < maxManifestAge) {
+			return found.versions, nil
+		}
+	}
+	lists, err := listLately(ctx, m.DB, s.ID, now.Add(-24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	versions := map[report.Version]bool{}
+	for _, list := range lists {
+		for _, v := range readVersions(list) {
+			versions[v] = true
+		}
+	}
+	m.seen.Put(s.ID, s.Revision, &seen{now, versions})
+	return versions, nil
 }

@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/report"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
 )
@@ -138,16 +139,16 @@ func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 }
 
 // appendHealth appends the health of an app.
-func appendHealth(b []byte, h site.Health) []byte {
+func appendHealth(b []byte, h report.Health) []byte {
 	return append(appendHealthFields(append(b, '{'), h), '}')
 }
 
-func appendHealthFields(b []byte, h site.Health) []byte {
+func appendHealthFields(b []byte, h report.Health) []byte {
 	b = wire.AppendList(wire.AppendName(b, "versions"), h.Versions, appendVersionHealth)
 	return wire.AppendList(wire.AppendName(b, "errors"), h.Errors, appendError)
 }
 
-func appendVersionHealth(b []byte, v site.VersionHealth) []byte {
+func appendVersionHealth(b []byte, v report.VersionHealth) []byte {
 	b = wire.AppendInt(append(b, '{'), "version", v.Version)
 	b = wire.AppendInt(b, "loads", v.Loads)
 	b = wire.AppendInt(b, "running", v.Running)
@@ -156,7 +157,7 @@ func appendVersionHealth(b []byte, v site.VersionHealth) []byte {
 	return append(wire.AppendInt(b, "p95_ms", v.P95), '}')
 }
 
-func appendError(b []byte, e site.Error) []byte {
+func appendError(b []byte, e report.Error) []byte {
 	b = wire.AppendInt(append(b, '{'), "version", e.Version)
 	b = wire.AppendField(b, "name", e.Name)
 	b = wire.AppendField(b, "message", e.Message)

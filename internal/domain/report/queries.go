@@ -1,4 +1,4 @@
-package site
+package report
 
 import (
 	"cmp"
@@ -12,17 +12,17 @@ import (
 )
 
 func (k viewKey) compare(o viewKey) int {
-	return cmp.Or(cmp.Compare(k.siteID, o.siteID), cmp.Compare(k.appID, o.appID), cmp.Compare(k.number, o.number),
+	return cmp.Or(cmp.Compare(k.Site.ID, o.Site.ID), cmp.Compare(k.AppID, o.AppID), cmp.Compare(k.Number, o.Number),
 		cmp.Compare(k.minute, o.minute), cmp.Compare(k.bucket, o.bucket))
 }
 
 func (k errorKey) compare(o errorKey) int {
-	return cmp.Or(cmp.Compare(k.siteID, o.siteID), cmp.Compare(k.appID, o.appID), cmp.Compare(k.digest(), o.digest()))
+	return cmp.Or(cmp.Compare(k.Site.ID, o.Site.ID), cmp.Compare(k.AppID, o.AppID), cmp.Compare(k.digest(), o.digest()))
 }
 
 // digest names an error among those of an app on a site.
 func (k errorKey) digest() string {
-	return digest.SHA256(fmt.Appendf(nil, "%d %q %q %d %d", k.number, k.name, k.message, k.line, k.column))[:32]
+	return digest.SHA256(fmt.Appendf(nil, "%d %q %q %d %d", k.Number, k.name, k.message, k.line, k.column))[:32]
 }
 
 // kept locks a site against deletion until its counts are stored. If the site is being deleted, the statement waits for
@@ -35,7 +35,7 @@ func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS INTEGER), CAST($6 AS BIGINT)
 		FROM sites WHERE id = $2`+kept+`
 		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
-		k.appID, k.siteID, k.number, k.minute, k.bucket, n)
+		k.AppID, k.Site.ID, k.Number, k.minute, k.bucket, n)
 }
 
 func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
@@ -48,7 +48,7 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen,
 			first_at = CASE WHEN excluded.first_at < site_errors.first_at THEN excluded.first_at ELSE site_errors.first_at END,
 			last_at = CASE WHEN excluded.last_at > site_errors.last_at THEN excluded.last_at ELSE site_errors.last_at END`,
-		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
+		k.AppID, k.Site.ID, k.digest(), k.Number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
 }
 
 // removeOldErrors keeps the last errors of an app on a site. It skips those that another server is writing.
@@ -60,21 +60,14 @@ func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error 
 		appID, siteID, maxErrorsKept)
 }
 
-// listLately lists the versions in the manifests of a site since a time, in the format of revisions.
-func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time) ([]string, error) {
-	return db.All[string](ctx, q, nil, `
-		SELECT DISTINCT r.versions FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
-		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
-}
-
 // hourOf is an hour in which views of a version on a site are counted by minute.
 type hourOf struct {
 	siteID int64
-	versionKey
+	Version
 	minute int64 // the first of the hour
 }
 
-func (h *hourOf) fields() []any { return []any{&h.appID, &h.siteID, &h.number, &h.minute} }
+func (h *hourOf) fields() []any { return []any{&h.AppID, &h.siteID, &h.Number, &h.minute} }
 
 // listMinutes lists the hours of the oldest minutes before the given one.
 func listMinutes(ctx context.Context, q db.Querier, before int64) ([]hourOf, error) {
@@ -94,11 +87,11 @@ func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT app_id, site_id, organization_id, version, CAST($4 AS BIGINT), bucket, CAST(SUM(views) AS BIGINT)`+ofHour+`
 		GROUP BY app_id, site_id, organization_id, version, bucket
-		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = excluded.views`, h.appID, h.siteID, h.number, h.minute)
+		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = excluded.views`, h.AppID, h.siteID, h.Number, h.minute)
 	if err != nil {
 		return err
 	}
-	return db.Exec(ctx, tx, `DELETE`+ofHour+` AND minute % 60 > 0`, h.appID, h.siteID, h.number, h.minute)
+	return db.Exec(ctx, tx, `DELETE`+ofHour+` AND minute % 60 > 0`, h.AppID, h.siteID, h.Number, h.minute)
 }
 
 // total is the number of views of a version in a bucket.

@@ -1,4 +1,5 @@
-package site
+// Package report counts what pages report about the apps that they run, and sums it up as the health of these apps.
+package report
 
 import (
 	"context"
@@ -45,14 +46,11 @@ const (
 	maxViews      = maxPending / 5 // keys of an organization that are not stored yet, so that none takes the room of others
 	maxErrors     = 500            // the same for errors
 	maxErrorsKept = 50             // of an app
-	maxSeenBytes  = 4 << 20
 )
 
 // Counts collects in memory what pages report, and stores it periodically.
 type Counts struct {
 	DB *db.DB
-
-	seen *cache.Cache[int64, *seen] // by site; their version is the site's revision
 
 	mu       sync.Mutex
 	views    map[viewKey]int64
@@ -62,27 +60,33 @@ type Counts struct {
 	minutes  *cache.Cache[int64, *minute] // by site
 }
 
-// newCounts returns Counts for the sites in d.
-func newCounts(d *db.DB) *Counts {
+// NewCounts returns Counts for the sites in d.
+func NewCounts(d *db.DB) *Counts {
 	return &Counts{
 		DB: d, views: map[viewKey]int64{}, viewsOf: map[string]int{}, errors: map[errorKey]*noted{}, errorsOf: map[string]int{},
 		minutes: &cache.Cache[int64, *minute]{Max: maxPending},
-		seen:    &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
 
+// Site is the site of a page.
+type Site struct {
+	ID             int64
+	OrganizationID string
+}
+
+// Version is a version of an app.
+type Version struct{ AppID, Number int64 }
+
 type viewKey struct {
-	siteID         int64
-	organizationID string
-	versionKey
+	Site
+	Version
 	minute int64
 	bucket int
 }
 
 type errorKey struct {
-	siteID         int64
-	organizationID string
-	versionKey
+	Site
+	Version
 	name, message string
 	line, column  int64
 }
@@ -109,8 +113,8 @@ func (m *minute) weight(sample float64) int64 {
 	return 1
 }
 
-// sample says how many views of a site one report stands for.
-func (c *Counts) sample(siteID int64, now time.Time) int {
+// Sample says how many views of a site one report stands for.
+func (c *Counts) Sample(siteID int64, now time.Time) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.minuteOf(siteID, now).sample
@@ -136,9 +140,9 @@ func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
 	return m
 }
 
-// report is the body that a page sends.
-type report struct {
-	Revision float64 `json:"revision"`
+// Report is what a page reports about a view.
+type Report struct {
+	Revision float64 `json:"revision"` // of the manifest
 	Sample   float64 `json:"sample"`
 	Apps     []struct {
 		ID      int64   `json:"id"`
@@ -158,24 +162,22 @@ type report struct {
 
 const maxReported = 200 // apps, as many as a site may have, and errors
 
-// take counts a page's report, as far as it is about versions that the site has run lately.
-func (c *Counts) take(ctx context.Context, s *served, body []byte) {
-	var r report
-	if json.Unmarshal(body, &r) != nil || len(r.Apps) > maxReported || len(r.Errors) > maxReported {
-		return
-	}
+// Read reads the body that a page sends. ok is false if it is not a report.
+func Read(body []byte) (r Report, ok bool) {
+	err := json.Unmarshal(body, &r)
+	return r, err == nil && len(r.Apps) <= maxReported && len(r.Errors) <= maxReported
+}
+
+// Take counts a report, as far as it is about versions that the site has run lately.
+func (c *Counts) Take(s Site, r Report, ran map[Version]bool) {
 	now := c.DB.Now()
-	ran, err := c.lately(ctx, s.Site, r.Revision > float64(s.Revision), now)
-	if err != nil {
-		return // the database cannot be read, so nothing can be counted
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.minuteOf(s.ID, now)
 	views := m.weight(r.Sample)
 	told := map[int64]bool{}
 	for _, a := range r.Apps {
-		key := versionKey{a.ID, a.Version}
+		version := Version{a.ID, a.Version}
 		bucket := otherBucket
 		switch a.State {
 		case "running":
@@ -186,18 +188,18 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 		default:
 			continue
 		}
-		if ran[key] && !told[a.ID] {
+		if ran[version] && !told[a.ID] {
 			told[a.ID] = true // an app counts once in a view
-			c.noteViews(viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}, views)
+			c.noteViews(viewKey{s, version, now.Unix() / 60, bucket}, views)
 		}
 	}
 	if len(told) > 0 {
 		m.views += views
 	}
 	for _, e := range r.Errors {
-		if key := (versionKey{e.ID, e.Version}); ran[key] {
+		if version := (Version{e.ID, e.Version}); ran[version] {
 			c.noteError(errorKey{
-				s.ID, s.OrganizationID, key, clean(e.Name, 100), clean(e.Message, 300), lineOrColumn(e.Line), lineOrColumn(e.Column),
+				s, version, clean(e.Name, 100), clean(e.Message, 300), lineOrColumn(e.Line), lineOrColumn(e.Column),
 			}, noted{views, now, now})
 		}
 	}
@@ -206,10 +208,10 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 // noteViews adds n views to a key.
 func (c *Counts) noteViews(key viewKey, n int64) {
 	if _, ok := c.views[key]; !ok {
-		if c.viewsOf[key.organizationID] >= maxViews || len(c.views) >= maxPending {
+		if c.viewsOf[key.OrganizationID] >= maxViews || len(c.views) >= maxPending {
 			return
 		}
-		c.viewsOf[key.organizationID]++
+		c.viewsOf[key.OrganizationID]++
 	}
 	c.views[key] += n
 }
@@ -225,8 +227,8 @@ func (c *Counts) noteError(key errorKey, more noted) {
 		} else {
 			e.last = more.last
 		}
-	case c.errorsOf[key.organizationID] < maxErrors && len(c.errors) < maxPending/10:
-		c.errorsOf[key.organizationID]++
+	case c.errorsOf[key.OrganizationID] < maxErrors && len(c.errors) < maxPending/10:
+		c.errorsOf[key.OrganizationID]++
 		c.errors[key] = &more
 	}
 }
@@ -268,34 +270,6 @@ func clean(text string, most int) string {
 	return strings.TrimSpace(text)
 }
 
-// seen is the versions that a site has run in the last day.
-type seen struct {
-	at       time.Time
-	versions map[versionKey]bool
-}
-
-// lately returns the versions that were in a site's manifest in the last day. If a report is about a newer manifest, which
-// another server may have served, they are read again, but not for each report: anybody can send any revision.
-func (c *Counts) lately(ctx context.Context, s Site, newer bool, now time.Time) (map[versionKey]bool, error) {
-	if found, ok := c.seen.Get(s.ID, s.Revision); ok {
-		if age := now.Sub(found.at); age < time.Hour && (!newer || age < maxManifestAge) {
-			return found.versions, nil
-		}
-	}
-	lists, err := listLately(ctx, c.DB, s.ID, now.Add(-24*time.Hour))
-	if err != nil {
-		return nil, err
-	}
-	versions := map[versionKey]bool{}
-	for _, list := range lists {
-		for _, v := range readVersions(list) {
-			versions[v] = true
-		}
-	}
-	c.seen.Put(s.ID, s.Revision, &seen{now, versions})
-	return versions, nil
-}
-
 // Flush stores the counts in memory. If that fails, they stay in memory.
 func (c *Counts) Flush(ctx context.Context) error {
 	return errors.Join(c.flushViews(ctx), c.flushErrors(ctx))
@@ -332,7 +306,7 @@ func (c *Counts) flushViews(ctx context.Context) error {
 
 // sameApp reports whether two errors belong to one app on one site.
 func (k errorKey) sameApp(other errorKey) bool {
-	return k.siteID == other.siteID && k.appID == other.appID
+	return k.Site.ID == other.Site.ID && k.AppID == other.AppID
 }
 
 // writeErrors stores errors, and removes the oldest errors of each app that has too many.
@@ -343,7 +317,7 @@ func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[erro
 				return err
 			}
 			if i+1 == len(keys) || !key.sameApp(keys[i+1]) {
-				if err := removeOldErrors(ctx, tx, key.siteID, key.appID); err != nil {
+				if err := removeOldErrors(ctx, tx, key.Site.ID, key.AppID); err != nil {
 					return err
 				}
 			}

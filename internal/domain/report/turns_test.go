@@ -1,4 +1,4 @@
-package site
+package report
 
 import (
 	"cmp"
@@ -15,12 +15,12 @@ import (
 // Adding up the minutes of a site waits for the site's deletion. There is no deadlock.
 func TestHoursDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {
-		s := r.site(r.caller, "shop")
+		s := r.site("shop")
 		hour := r.DB.Now().Add(-keepMinutes-time.Hour).Truncate(time.Hour).Unix() / 60
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			var all error
 			for _, of := range []viewKey{{minute: hour, bucket: 1}, {minute: hour + 1, bucket: 1}, {minute: hour + 1, bucket: 2}} {
-				of.siteID = s.ID
+				of.Site = s
 				all = errors.Join(all, addViews(ctx, tx, of, 1))
 			}
 			return all
@@ -30,18 +30,18 @@ func TestHoursDuringADeletion(t *testing.T) {
 		}
 		start, end := r.meanwhile(func() error { return r.Tidy(r.Context()) })
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := lockedSite(ctx, tx, s.OrganizationID, s.ID); err != nil {
+			if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM sites WHERE id = $1 FOR UPDATE`, s.ID); err != nil {
 				return err
 			}
 			start()
-			return removeSite(ctx, tx, s.OrganizationID, s.ID)
+			return db.Exec(ctx, tx, `DELETE FROM sites WHERE id = $1`, s.ID)
 		})
 		if err != nil {
 			r.Error(err)
 		}
 		end()
-		if rows := r.text(`SELECT COUNT(*) || '' FROM site_counts`); rows != "0" {
-			r.Errorf("%s rows", rows)
+		if rows, err := db.One[int](r.Context(), r.DB, nil, `SELECT COUNT(*) FROM site_counts`); err != nil || rows != 0 {
+			r.Errorf("%d rows, %v", rows, err)
 		}
 	})
 }
@@ -49,10 +49,8 @@ func TestHoursDuringADeletion(t *testing.T) {
 // Two servers that store errors of an app with too many do not deadlock.
 func TestTooManyErrorsOnTwoServers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, dbtest.Open(t, dbtest.Postgres(t))) // SQLite has one transaction at a time
-	s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
-	r.place(r.caller, s, p)
-	oldest := errorKey{versionKey: versionKey{appID: p.ID, number: 1}, siteID: s.ID, message: "0"}
+	r := rig{NewCounts(dbtest.Open(t, dbtest.Postgres(t))), t} // SQLite has one transaction at a time
+	oldest := errorKey{Version: Version{app, 1}, Site: r.site("shop"), message: "0"}
 	write := func(ctx context.Context, tx *db.Tx, of errorKey, at time.Time) error {
 		return addError(ctx, tx, of, noted{n: 1, first: at, last: at})
 	}
@@ -76,7 +74,7 @@ func TestTooManyErrorsOnTwoServers(t *testing.T) {
 			return err
 		}
 		go func() {
-			other <- r.Manifests.Counts.writeErrors(context.WithoutCancel(t.Context()), []errorKey{newest}, map[errorKey]*noted{newest: {n: 1, last: r.DB.Now()}})
+			other <- r.writeErrors(context.WithoutCancel(t.Context()), []errorKey{newest}, map[errorKey]*noted{newest: {n: 1, last: r.DB.Now()}})
 		}()
 		return cmp.Or(dbtest.AwaitWaiting(t.Context(), r.DB, 1, other), write(ctx, tx, newest, r.DB.Now()))
 	})
@@ -89,18 +87,21 @@ func TestTooManyErrorsOnTwoServers(t *testing.T) {
 // the wrong way.
 func TestErrorsWrittenLate(t *testing.T) {
 	each(t, func(r rig) {
-		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
-		r.place(r.caller, s, p)
+		s := r.site("shop")
 		now := r.DB.Now()
-		key := errorKey{versionKey: versionKey{appID: p.ID, number: 1}, siteID: s.ID, message: "broken"}
+		key := errorKey{Version: Version{app, 1}, Site: s, message: "broken"}
 		early := noted{n: 1, first: now.Add(-20 * time.Minute), last: now.Add(-10 * time.Minute)}
 		late := noted{n: 1, first: now.Add(-5 * time.Minute), last: now}
 		for _, e := range []noted{late, early} {
-			if err := r.Manifests.Counts.writeErrors(r.Context(), []errorKey{key}, map[errorKey]*noted{key: &e}); err != nil {
+			if err := r.writeErrors(r.Context(), []errorKey{key}, map[errorKey]*noted{key: &e}); err != nil {
 				r.Fatal(err)
 			}
 		}
-		if e := r.health(s, p).Errors[0]; !e.FirstAt.Equal(early.first) || !e.LastAt.Equal(late.last) || e.Count != 2 {
+		h, err := Of(r.Context(), r.DB, s.OrganizationID, app, s.ID, now.Add(-time.Hour))
+		if err != nil {
+			r.Fatal(err)
+		}
+		if e := h.Errors[0]; !e.FirstAt.Equal(early.first) || !e.LastAt.Equal(late.last) || e.Count != 2 {
 			r.Errorf("%d from %s to %s", e.Count, e.FirstAt, e.LastAt)
 		}
 	})
