@@ -99,7 +99,7 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.timeout, timeLimit))
 	defer cancel()
 	ev, err := find(ctx, s.DB, w.OrganizationID, d.Sequence) // read now, so that nothing erased is sent
-	if errors.Is(err, errNotKept) {
+	if errors.Is(err, access.ErrNotFound) {
 		return 0, errorExpired, nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package event
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -65,16 +64,14 @@ func (s Service) Begin(ctx context.Context, c access.Caller, sequence int64) (in
 	return max(sequence, head.DataDropped), err
 }
 
-// find returns one event of an organization, or errNotKept.
+// find returns one event of an organization, or ErrNotFound if it is no longer kept.
 func find(ctx context.Context, q db.Querier, organizationID string, sequence int64) (Event, error) {
 	e, err := activity.OneWithData(ctx, q, organizationID, sequence)
-	if err != nil && !errors.Is(err, db.ErrNoRow) {
-		return Event{}, err
+	if err != nil {
+		return Event{}, access.OrNotFound(err)
 	}
 	if ev, ok := of(e); ok {
 		return ev, nil
 	}
-	return Event{}, errNotKept
+	return Event{}, access.ErrNotFound
 }
-
-var errNotKept = errors.New("the event is no longer kept")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -293,9 +292,7 @@ func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID 
 		if err := w.whyNotSent(); err != nil {
 			return err
 		}
-		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); errors.Is(err, errNotKept) {
-			return access.ErrNotFound
-		} else if err != nil {
+		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); err != nil {
 			return err
 		}
 		d.State, d.Attempts, d.DueAt, d.wasDue = Pending, 0, s.DB.Now(), d.DueAt
