@@ -92,17 +92,7 @@ func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w With
 		return Version{}, err
 	}
 	off := Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}
-	return s.setWithdrawn(ctx, c, id, w.Number, off, activity.Withdrawn, func(ctx context.Context, tx *db.Tx, p *Plugin, v Version) error {
-		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-		if err != nil {
-			return err
-		}
-		current, err := currentVersion(ctx, tx, o)
-		if err != nil || !sameRun(current, v) {
-			return err
-		}
-		return s.moveOffWithdrawn(ctx, tx, c, p, &o, current, w.GoTo.Value)
-	})
+	return s.setWithdrawn(ctx, c, id, w.Number, off, activity.Withdrawn, w.GoTo.Value)
 }
 
 // sameRun reports whether withdrawing v also withdraws other.
@@ -110,8 +100,16 @@ func sameRun(other, v Version) bool {
 	return other.Number == v.Number || v.Bundle.SHA256 != "" && other.Bundle.SHA256 == v.Bundle.SHA256
 }
 
-// moveOffWithdrawn takes a plugin from a version that is about to be withdrawn to another one.
-func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, current Version, number int64) error {
+// moveOff takes a plugin to another version if it is at one that is about to be withdrawn.
+func (s Service) moveOff(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, withdrawn Version, number int64) error {
+	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+	if err != nil {
+		return err
+	}
+	current, err := currentVersion(ctx, tx, o)
+	if err != nil || !sameRun(current, withdrawn) {
+		return err
+	}
 	if number == 0 {
 		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
 	}
@@ -128,7 +126,7 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 	}
 	before := *p
 	p.leave(to)
-	if next, err = s.makeCurrent(ctx, tx, c, p, o, current, to, Move{Version: patch.Of(strconv.FormatInt(number, 10))}); err != nil {
+	if next, err = s.makeCurrent(ctx, tx, c, p, &o, current, to, Move{Version: patch.Of(strconv.FormatInt(number, 10))}); err != nil {
 		return err
 	}
 	return s.save(ctx, tx, c, before, p, activity.Upgraded, changedSource(current, next))
@@ -136,14 +134,12 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 
 // Restore lets a withdrawn version, and those with the same bundle, run again.
 func (s Service) Restore(ctx context.Context, c access.Caller, id, number int64) (Version, error) {
-	return s.setWithdrawn(ctx, c, id, number, Off{}, activity.Restored,
-		func(context.Context, *db.Tx, *Plugin, Version) error { return nil })
+	return s.setWithdrawn(ctx, c, id, number, Off{}, activity.Restored, 0)
 }
 
-// setWithdrawn withdraws or restores a version, after first has prepared the plugin for that.
-func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb,
-	first func(context.Context, *db.Tx, *Plugin, Version) error,
-) (v Version, err error) {
+// setWithdrawn withdraws or restores a version. A plugin that is at a version to be withdrawn goes to the one numbered
+// goTo.
+func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb, goTo int64) (v Version, err error) {
 	if err := MayManage(c); err != nil {
 		return Version{}, err
 	}
@@ -156,8 +152,10 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 		if v, err = versionAsked(ctx, tx, id, number); err != nil || v.Withdrawn.Is() == to.Is() {
 			return err
 		}
-		if err := first(ctx, tx, &p, v); err != nil {
-			return err
+		if to.Is() {
+			if err := s.moveOff(ctx, tx, c, &p, v, goTo); err != nil {
+				return err
+			}
 		}
 		if err := updateWithdrawn(ctx, tx, id, v, to); err != nil {
 			return err
