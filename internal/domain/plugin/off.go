@@ -102,11 +102,7 @@ func sameRun(other, v Version) bool {
 
 // moveOff takes a plugin to another version if it is at one that is about to be withdrawn.
 func (s Service) moveOff(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, withdrawn Version, number int64) error {
-	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-	if err != nil {
-		return err
-	}
-	current, err := currentVersion(ctx, tx, o)
+	o, current, err := originAndVersion(ctx, tx, *p)
 	if err != nil || !sameRun(current, withdrawn) {
 		return err
 	}

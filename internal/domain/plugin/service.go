@@ -273,11 +273,7 @@ func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id in
 // versionOfSchema makes a version with the config_schema of p, if p has versions. It removes no older version if the
 // contents are not locked, because p's first source was saved just now.
 func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, locked bool) error {
-	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-	if err != nil {
-		return err
-	}
-	current, err := currentVersion(ctx, tx, o)
+	o, current, err := originAndVersion(ctx, tx, p)
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,7 @@ func (s Service) sourceOf(ctx context.Context, find func(context.Context, db.Que
 		if err != nil {
 			return err
 		}
-		o, err := originOf(ctx, q, p.OrganizationID, p.ID)
-		if err != nil {
-			return err
-		}
-		v, err := currentVersion(ctx, q, o)
+		o, v, err := originAndVersion(ctx, q, p)
 		if err != nil {
 			return err
 		}

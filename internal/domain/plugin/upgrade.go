@@ -274,11 +274,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
 		return Plugin{}, err
 	}
-	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-	if err != nil {
-		return Plugin{}, err
-	}
-	from, err := currentVersion(ctx, tx, o)
+	o, from, err := originAndVersion(ctx, tx, p)
 	if err != nil {
 		return Plugin{}, err
 	}

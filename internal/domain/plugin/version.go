@@ -177,6 +177,14 @@ func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error
 	return findVersion(ctx, q, o.PluginID, o.Current)
 }
 
+// originAndVersion returns the origin of a plugin and its current version, or zero if it has none.
+func originAndVersion(ctx context.Context, q db.Querier, p Plugin) (o origin, current Version, err error) {
+	if o, err = originOf(ctx, q, p.OrganizationID, p.ID); err == nil {
+		current, err = currentVersion(ctx, q, o)
+	}
+	return o, current, err
+}
+
 // insertFiles stores the files of a version. Texts that the version before it has are stored already.
 func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []source.File) error {
 	stored, err := sums(ctx, tx, beforeID)
