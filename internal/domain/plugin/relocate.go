@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 
 	"foyer/internal/base/fault"
@@ -27,10 +28,13 @@ func (to *location) set(p *Plugin, o *origin) (beside []activity.Change) {
 // Update changes the fields that the draft names. For an installed plugin, another tag is an upgrade to it, so that its
 // tag is always the one that is served; for a custom one, another url is the new place of its repository.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Plugin, error) {
-	if !d.Tag.Set && !d.URL.Set {
-		return s.change(ctx, c, id, d, activity.Updated)
-	}
 	m := Move{Draft: d}
+	if !m.Tag.Set && !m.URL.Set {
+		if err := cmp.Or(MayManage(c), m.check()); err != nil {
+			return Plugin{}, err
+		}
+		return s.change(ctx, c, id, m.Draft, activity.Updated)
+	}
 	p, o, err := s.toMove(ctx, c, id, &m)
 	if err != nil {
 		return Plugin{}, err

@@ -232,42 +232,30 @@ func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmai
 	}, p)
 }
 
-// change changes the fields that the draft names, and records the change as verb.
-func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (Plugin, error) {
-	if err := MayManage(c); err != nil {
-		return Plugin{}, err
-	}
-	if err := d.checkAlone(); err != nil {
-		return Plugin{}, err
-	}
-	var p Plugin
-	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return s.changeIn(ctx, tx, c, id, d, verb, &p)
+// change changes the fields that the draft, which was checked, names, and records the change as verb.
+func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (p Plugin, err error) {
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		hasSource := false
+		if d.ConfigSchema.Set {
+			if hasSource, err = lockContentsOf(ctx, tx, c, id); err != nil {
+				return err
+			}
+		}
+		before, c, err := s.lockOwnMatching(ctx, tx, c, id)
+		if err != nil {
+			return err
+		}
+		if p, err = d.changed(before); err != nil {
+			return err
+		}
+		if p.ConfigSchema != before.ConfigSchema {
+			if err := s.versionOfSchema(ctx, tx, c, p, hasSource); err != nil {
+				return err
+			}
+		}
+		return s.save(ctx, tx, c, before, &p, verb)
 	})
 	return p, err
-}
-
-// changeIn is change in a transaction; it sets p to the stored plugin.
-func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, verb activity.Verb, p *Plugin) (err error) {
-	hasSource := false
-	if d.ConfigSchema.Set {
-		if hasSource, err = lockContentsOf(ctx, tx, c, id); err != nil {
-			return err
-		}
-	}
-	before, c, err := s.lockOwnMatching(ctx, tx, c, id)
-	if err != nil {
-		return err
-	}
-	if *p, err = d.changed(before); err != nil {
-		return err
-	}
-	if p.ConfigSchema != before.ConfigSchema {
-		if err := s.versionOfSchema(ctx, tx, c, *p, hasSource); err != nil {
-			return err
-		}
-	}
-	return s.save(ctx, tx, c, before, p, verb)
 }
 
 // versionOfSchema makes a version with the config_schema of p, if p has versions. It removes no older version if the

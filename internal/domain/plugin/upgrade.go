@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -90,10 +91,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 
 // toMove checks a move, and returns the plugin that a caller wants to move, and where it comes from.
 func (s Service) toMove(ctx context.Context, c access.Caller, id int64, m *Move) (Plugin, origin, error) {
-	if err := MayManage(c); err != nil {
-		return Plugin{}, origin{}, err
-	}
-	if err := m.check(); err != nil {
+	if err := cmp.Or(MayManage(c), m.check()); err != nil {
 		return Plugin{}, origin{}, err
 	}
 	p, err := s.Own(ctx, c, id)
