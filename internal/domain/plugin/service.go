@@ -95,6 +95,21 @@ func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int
 	return p, c, err
 }
 
+// lockOwnAfterWait is lockOwnMatching for a request that has waited for an upstream or the compiler, see access.Confirm. If
+// contents is set, it locks the contents first.
+func (s Service) lockOwnAfterWait(ctx context.Context, tx *db.Tx, c access.Caller, id int64, contents bool) (Plugin, access.Caller, error) {
+	if contents {
+		if err := lockContents(ctx, tx); err != nil {
+			return Plugin{}, c, err
+		}
+	}
+	p, err := s.findOwnMatching(ctx, tx, c, id, " FOR UPDATE")
+	if err == nil {
+		c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage)
+	}
+	return p, c, err
+}
+
 // installed keeps the answer that shows a new plugin, and records the change, once everything is stored: see
 // org.Service.LockUser.
 func (s Service) installed(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin) error {

@@ -189,16 +189,8 @@ var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an install
 // change the plugin. If contents is set, it locks the contents first. It reads again whether the plugin is disabled,
 // and by whom.
 func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read *Sources, contents bool) (Plugin, origin, access.Caller, error) {
-	if contents {
-		if err := lockContents(ctx, tx); err != nil {
-			return Plugin{}, origin{}, c, err
-		}
-	}
-	before, err := s.findOwnMatching(ctx, tx, c, read.ID, " FOR UPDATE")
+	before, c, err := s.lockOwnAfterWait(ctx, tx, c, read.ID, contents)
 	if err != nil {
-		return Plugin{}, origin{}, c, err
-	}
-	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
 		return Plugin{}, origin{}, c, err
 	}
 	o, err := originOf(ctx, tx, before.OrganizationID, before.ID)

@@ -248,28 +248,15 @@ func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptCha
 
 var errMoved = fault.Later(fault.Busy, time.Second, "The url of the app has changed meanwhile; try again.")
 
-// lockToMove locks the plugin to move. It fails if the plugin no longer comes from the url that was asked, unless the
-// move changes the url.
-func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target) (Plugin, error) {
-	if to.fetched != nil || m.ConfigSchema.Set {
-		if err := lockContents(ctx, tx); err != nil { // the move may add contents, and prune may remove some
-			return Plugin{}, err
-		}
-	}
-	p, err := s.findOwnMatching(ctx, tx, c, asked.ID, " FOR UPDATE")
-	if err == nil && m.location == nil && p.URL != asked.URL {
-		return Plugin{}, errMoved
-	}
-	return p, err
-}
-
-// move moves a plugin to the target in one transaction; asked is the plugin as it was when its upstream was asked.
+// move moves a plugin to the target in one transaction; asked is the plugin as it was when its upstream was asked. It
+// fails if the plugin no longer comes from the url that was asked, unless the move changes the url.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target, latest latestTag) (Plugin, error) {
-	p, err := s.lockToMove(ctx, tx, c, asked, m, to)
-	if err != nil {
-		return Plugin{}, err
+	contents := to.fetched != nil || m.ConfigSchema.Set // the move may add some, and prune may remove some
+	p, c, err := s.lockOwnAfterWait(ctx, tx, c, asked.ID, contents)
+	if err == nil && m.location == nil && p.URL != asked.URL {
+		err = errMoved
 	}
-	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
+	if err != nil {
 		return Plugin{}, err
 	}
 	o, from, err := originAndVersion(ctx, tx, p)
