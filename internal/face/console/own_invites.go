@@ -3,16 +3,11 @@ package console
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"strings"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/invite"
 	"foyer/internal/domain/signin"
 	"foyer/internal/face/console/invitation"
 	"foyer/internal/face/console/markup"
@@ -26,31 +21,16 @@ const (
 
 // OwnInvites lists the invites to the viewer, who is a guest before they are a user.
 type OwnInvites struct {
-	List[OwnInvite]
+	List[client.OwnInvite]
 	Email string
 	Guest bool
 	Then  string // the path of the page to go on to
 }
 
-// OwnInvite is an invite to the viewer.
-type OwnInvite struct {
-	ID, OrganizationName, FirstName, Message string
-	Inviter                                  client.User
-	Level                                    client.Level
-	ExpiresAt                                time.Time
-}
-
 func showOwnInvites(v *visit) (markup.Page, error) {
 	l, err := list(v, "invitations", v.client.ListOwnInvites)
-	shown := List[OwnInvite]{Frame: l.Frame, Count: l.Count, From: l.From, To: l.To, Previous: l.Previous, Next: l.Next}
-	for _, i := range l.Items {
-		shown.Items = append(shown.Items, OwnInvite{
-			ID: i.ID, OrganizationName: i.OrganizationName, Level: i.Level, Message: i.Message, ExpiresAt: i.ExpiresAt,
-			Inviter: client.User{FirstName: i.InvitedBy.FirstName, LastName: i.InvitedBy.LastName, Email: i.InvitedBy.Email},
-		})
-	}
 	then := v.console.within(v.request.URL.Query().Get("then"), v.console.root()+l.Around.In)
-	return markup.Fill("own_invites.html", OwnInvites{List: shown, Email: v.identity.Person.Email, Then: then}), err
+	return markup.Fill("own_invites.html", OwnInvites{List: l, Email: v.identity.Person.Email, Then: then}), err
 }
 
 func acceptOwnInvite(v *visit) (next, error) {
@@ -140,13 +120,12 @@ func (c *Console) guestPage(w http.ResponseWriter, r *http.Request, refused erro
 	if refused != nil {
 		frame.Faults, frame.sent, status = asFaults(refused), r.PostForm, wire.SetHeaders(w, refused)
 	}
-	shown := OwnInvites{List: List[OwnInvite]{Frame: frame, Count: len(open)}, Email: g.Email, Guest: true, Then: c.root()}
+	shown := OwnInvites{List: List[client.OwnInvite]{Frame: frame, Count: len(open)}, Email: g.Email, Guest: true, Then: c.root()}
 	for _, o := range open {
-		by := client.User{FirstName: o.CreatedBy.FirstName, LastName: o.CreatedBy.LastName, Email: o.CreatedBy.Email}
-		shown.Items = append(shown.Items, OwnInvite{
-			ID: o.ID, OrganizationName: o.Organization.Name, FirstName: o.FirstName, Message: o.Message, Inviter: by,
-			Level: client.Level(o.Level), ExpiresAt: o.ExpiresAt,
-		})
+		shown.Items = append(shown.Items, client.OwnInvite{ID: o.ID, Message: o.Message, Invitation: client.Invitation{
+			OrganizationName: o.Organization.Name, FirstName: o.FirstName, Level: client.Level(o.Level), ExpiresAt: o.ExpiresAt,
+			InvitedBy: client.Inviter{FirstName: o.CreatedBy.FirstName, LastName: o.CreatedBy.LastName, Email: o.CreatedBy.Email},
+		}})
 	}
 	c.Write(w, r, templates, status, markup.Fill("own_invites.html", shown))
 	return nil
@@ -177,8 +156,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 		id := r.PostForm.Get("id")
 		switch r.PostForm.Get("do") {
 		case "accept":
-			names := invite.Names{FirstName: typedName(r.PostForm, "first_name"), LastName: typedName(r.PostForm, "last_name")}
-			session, err := c.SignIn.AcceptAsGuest(ctx, sealed, id, names, d)
+			session, err := c.SignIn.AcceptAsGuest(ctx, sealed, id, invitation.NamesIn(r.PostForm), d)
 			return signin.Entered{Session: session}, err
 		case "decline":
 			return signin.Entered{}, c.SignIn.DeclineAsGuest(ctx, sealed, id, d)
@@ -195,12 +173,4 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.setFlash(w, "You have accepted the invitation: you are in.")
 	return c.enter(w, r, in, "")
-}
-
-// typedName returns a name in a form; absent if the form did not ask for it.
-func typedName(form url.Values, field string) patch.Field[string] {
-	if !form.Has(field) {
-		return patch.Field[string]{}
-	}
-	return patch.Of(strings.ToValidUTF8(form.Get(field), "\uFFFD"))
 }

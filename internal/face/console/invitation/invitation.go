@@ -129,7 +129,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	draft := access.SessionDraft{Address: p.Address(r), UserAgent: r.UserAgent(), RequestID: p.RequestID(w)}
 	switch r.PostForm.Get("answer") {
 	case "accept":
-		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
+		names, form := NamesIn(r.PostForm), r.PostForm.Get("form")
 		accept := func(ctx context.Context) (joined, error) {
 			return p.accept(r.WithContext(ctx), token, names, draft)
 		}
@@ -205,9 +205,9 @@ func (p *Pages) decline(r *http.Request, token string, d access.SessionDraft) (m
 	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), err
 }
 
-// namesIn returns the names in a form. They may hold anything: NUL, which no database stores, is refused as a control
+// NamesIn returns the names in a form. They may hold anything: NUL, which no database stores, is refused as a control
 // character; invalid UTF-8 is replaced.
-func namesIn(form url.Values) invite.Names {
+func NamesIn(form url.Values) invite.Names {
 	var n invite.Names
 	if form.Has("first_name") {
 		n.FirstName = patch.Of(strings.ToValidUTF8(form.Get("first_name"), "\uFFFD"))
