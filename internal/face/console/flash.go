@@ -15,10 +15,7 @@ const flashTime = time.Minute
 // flashCookie carries a message about what was done to the page that the browser is redirected to. The message is not in
 // the address: a link could make our pages show any text.
 func (c *Console) flashCookie(text string) *http.Cookie {
-	cookie := c.cookie(base64.RawURLEncoding.EncodeToString([]byte(text)))
-	cookie.Name += "-flash"
-	cookie.MaxAge = int(flashTime.Seconds())
-	return cookie
+	return c.shortCookie("flash", base64.RawURLEncoding.EncodeToString([]byte(text)), flashTime)
 }
 
 // maxFlash is the longest message in bytes: browsers drop a cookie over 4,096 bytes, and encoding makes the message a
@@ -41,9 +38,7 @@ func (c *Console) takeFlash(w http.ResponseWriter, r *http.Request) string {
 	if err != nil || r.Method != http.MethodGet {
 		return ""
 	}
-	done := c.flashCookie("")
-	done.MaxAge = -1
-	http.SetCookie(w, done)
+	forget(w, c.flashCookie(""))
 	text, err := base64.RawURLEncoding.DecodeString(kept.Value)
 	if err != nil || !utf8.Valid(text) {
 		return ""
