@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -104,8 +103,8 @@ func invitePeople(v *visit) (next, error) {
 		return next{}, err
 	}
 	outcomes, refused := outcomesOf(drafts, made)
-	if len(refused.Errors) > 0 && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Fault == "" }) {
-		return next{}, refused // the form is shown again, with what is wrong
+	if len(refused) > 0 && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Fault == "" }) {
+		return next{}, refused.err() // the form is shown again, with what is wrong
 	}
 	var left []string
 	for _, o := range outcomes {
@@ -118,24 +117,20 @@ func invitePeople(v *visit) (next, error) {
 }
 
 // outcomesOf returns the outcome of each draft; refused has the reasons why some were not made.
-func outcomesOf(drafts []client.InviteDraft, made []client.InviteOutcome) (all []Outcome, refused *client.Error) {
-	refused = &client.Error{Status: http.StatusBadRequest}
+func outcomesOf(drafts []client.InviteDraft, made []client.InviteOutcome) (all []Outcome, refused faults) {
 	for i, became := range made {
 		o := Outcome{Address: drafts[i].TargetEmail}
 		if became.Error != nil {
 			o.Fault = became.Error.Detail
 			for _, f := range ofForm(became.Error.Errors, drafts[i]) {
-				if !slices.Contains(refused.Errors, f) { // a fault that all share is shown once
-					refused.Errors = append(refused.Errors, f)
+				if !slices.Contains(refused, f) { // a fault that all share is shown once
+					refused = append(refused, f)
 				}
 			}
 		} else {
 			o.Invite = *became.Invite
 		}
 		all = append(all, o)
-	}
-	if len(refused.Errors) > 0 {
-		refused.Fault = refused.Errors[0]
 	}
 	return all, refused
 }
@@ -174,13 +169,12 @@ func asRefused(err error) error {
 	if fault.IsOurs(err) {
 		return err
 	}
-	all := asFaults(err)
-	return asField(&client.Error{Fault: all[0], Errors: all, Status: http.StatusBadRequest}, "target_email", "addresses")
+	return asField(asFaults(err).err(), "target_email", "addresses")
 }
 
-func asFaults(err error) (all []client.Fault) {
+func asFaults(err error) (all faults) {
 	for _, f := range fault.Of(err) {
-		all = append(all, client.Fault{Attr: f.Field, Detail: f.Detail})
+		all.add(f.Field, f.Detail)
 	}
 	return all
 }
