@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document has the parts of an OpenAPI document that the page shows.
+// document has the parts of an OpenAPI document that its other forms need.
 type document struct {
 	Info struct {
 		Title, Version, Summary, Description string
@@ -17,6 +17,14 @@ type document struct {
 	Tags       []tag
 	Paths      ordered[pathItem]
 	Components components
+}
+
+func read(source []byte) (*document, error) {
+	var d document
+	if err := yaml.Unmarshal(source, &d); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	return &d, nil
 }
 
 type components struct {
@@ -91,6 +99,7 @@ type schema struct {
 	OneOf       []schema `yaml:"oneOf"`
 	Required    []string
 	Properties  ordered[schema]
+	Additional  yaml.Node `yaml:"additionalProperties"` // a schema, or true or false
 }
 
 // oneOrMore is a text or a list of texts, as in type: string and type: [string, 'null'].

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 //go:embed page.html
@@ -17,11 +15,11 @@ var pageHTML string
 // and one for the objects. Each begins with a line {part NAME}; the first has no name. The server fills in the
 // placeholders {root}, {in}, {base_url}, {organization}, {organization_flag} and {organization_name}.
 func Page(source []byte) ([]byte, error) {
-	var doc document
-	if err := yaml.Unmarshal(source, &doc); err != nil {
-		return nil, fmt.Errorf("read the document: %w", err)
+	d, err := read(source)
+	if err != nil {
+		return nil, err
 	}
-	view, err := doc.view()
+	view, err := d.view()
 	if err != nil {
 		return nil, err
 	}
