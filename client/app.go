@@ -104,8 +104,9 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 // time since the upstream said so; 0 is just now. The server asks an upstream that answers at most every 5 minutes, so
 // an age above that means that it did not answer.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (app App, age time.Duration, err error) {
-	header, err := o.at.exchange(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
-	return app, seconds(header, "Age"), err
+	aged := CallOption{answer: func(h http.Header) { age = seconds(h, "Age") }}
+	app, err = ask[App](ctx, o.With(aged).at, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil)
+	return app, age, err
 }
 
 // Upgrade says which version to move an app to, and what to change in it. With neither a Tag nor a Version the app

@@ -119,27 +119,21 @@ func (c *Client) unkeyed(path string) endpoint {
 
 // call sends body to a path below the endpoint's and decodes the answer into answer. Both may be nil.
 func (e endpoint) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
-	_, err := e.exchange(ctx, method, path, query, body, answer)
-	return err
-}
-
-// exchange is call, but also returns the headers of the answer.
-func (e endpoint) exchange(ctx context.Context, method, path string, query url.Values, body, answer any) (http.Header, error) {
 	request, err := e.request(ctx, method, path, query, body)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	response, err := e.client.do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer response.Body.Close()
 	text, err := readAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: read the answer: %w", method, request.URL.Path, err)
+		return fmt.Errorf("%s %s: read the answer: %w", method, request.URL.Path, err)
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, newError(response, text)
+		return newError(response, text)
 	}
 	for _, a := range e.client.callOptions {
 		if a.answer != nil {
@@ -148,20 +142,20 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 	}
 	if answer == nil {
 		if response.StatusCode == http.StatusOK { // from another server: foyer answers 204 or 202
-			return nil, errors.New(notFoyer)
+			return errors.New(notFoyer)
 		}
-		return response.Header, nil
+		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return nil, errors.New(notFoyer)
+			return errors.New(notFoyer)
 		}
-		return nil, fmt.Errorf(notFoyer+": %s %s: %w", method, request.URL.Path, err)
+		return fmt.Errorf(notFoyer+": %s %s: %w", method, request.URL.Path, err)
 	}
 	if isForeign(text, reflect.ValueOf(answer).Elem()) {
-		return nil, errors.New(notFoyer)
+		return errors.New(notFoyer)
 	}
-	return response.Header, nil
+	return nil
 }
 
 // isForeign reports whether an answer is null, or an object without any of the expected fields.
