@@ -132,14 +132,7 @@ func (o Object) JSON(name string) patch.Field[string] {
 	case v.kind() != '{' && v.kind() != '[':
 		return wrong[string](name, "an object, an array or null", v)
 	}
-	text, depth := v.compact()
-	switch {
-	case depth > maxDepth:
-		return patch.Field[string]{Set: true, Fault: tooDeep(name)}
-	case v.hasNUL():
-		return refused[string](name, "Must not contain the NUL character.")
-	}
-	return patch.Of(text)
+	return Member{value: v}.Value(name)
 }
 
 func tooDeep(field string) error {
