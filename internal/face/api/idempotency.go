@@ -71,7 +71,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 		w.Header().Set("Idempotent-Replayed", "true")
 		return writeKept(w, kept.Status, kept.ETag, kept.Body)
 	}
-	read, id := a.getPlugin, "id"
+	read, id := single(a.Plugins.Get, http.StatusOK, a.writePlugin), "id"
 	if strings.HasPrefix(route.Path, placed) {
 		read, id = a.getPlacement, "app_id"
 	} else if strings.HasSuffix(route.Path, "/update_source") {

@@ -20,6 +20,17 @@ func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, found 
 	return p, found, err
 }
 
+// single answers with the object whose id is in the path, as do returns it.
+func single[T any](do func(context.Context, access.Caller, int64) (T, error), status int, write func(http.ResponseWriter, int, T) error) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		object, err := do(r.Context(), c, pathID(r, "id"))
+		if err != nil {
+			return err
+		}
+		return write(w, status, object)
+	}
+}
+
 // remove lets do remove the object whose id is in the path, and answers 204.
 func remove(do func(context.Context, access.Caller, int64) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -20,14 +20,6 @@ func (a *API) disablePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 	return a.writePlugin(w, http.StatusOK, p)
 }
 
-func (a *API) enablePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := a.Plugins.Enable(r.Context(), c, pathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return a.writePlugin(w, http.StatusOK, p)
-}
-
 func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {

@@ -70,14 +70,6 @@ func (a *API) writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) er
 	return wire.WriteWithETag(w, status, a.appETag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
 }
 
-func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := a.Plugins.Get(r.Context(), c, pathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return a.writePlugin(w, http.StatusOK, p)
-}
-
 func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {

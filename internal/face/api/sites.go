@@ -56,14 +56,6 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return a.writeSite(w, http.StatusCreated, s)
 }
 
-func (a *API) getSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	s, err := a.Sites.Get(r.Context(), c, pathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return a.writeSite(w, http.StatusOK, s)
-}
-
 func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {

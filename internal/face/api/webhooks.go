@@ -64,14 +64,6 @@ func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	return writeSecret(w, http.StatusCreated, func(b []byte) []byte { return AppendWebhook(b, h) })
 }
 
-func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	h, err := a.Events.Get(r.Context(), c, pathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return writeWebhook(w, http.StatusOK, h)
-}
-
 func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	d, err := readWebhook(w, r)
 	if err != nil {
@@ -82,14 +74,6 @@ func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 		return err
 	}
 	return writeWebhook(w, http.StatusOK, h)
-}
-
-func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	h, err := a.Events.SendTest(r.Context(), c, pathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return writeWebhook(w, http.StatusAccepted, h)
 }
 
 func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
