@@ -199,8 +199,5 @@ func (c appRestore) Run(ctx context.Context, o *client.Organization, out *termin
 }
 
 func noVersion(err error, app string, number int64) error {
-	if client.IsNotFound(err) {
-		return missing("app", fmt.Sprintf("%s with a version %d", app, number))
-	}
-	return err
+	return orMissing(err, "app", fmt.Sprintf("%s with a version %d", app, number))
 }

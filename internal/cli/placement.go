@@ -151,8 +151,5 @@ func (c siteRemove) Run(ctx context.Context, o *client.Organization, out *termin
 }
 
 func (a appOnSite) notPlaced(err error) error {
-	if client.IsNotFound(err) {
-		return missing("site", fmt.Sprintf("%s with app %s", a.Site, a.App))
-	}
-	return err
+	return orMissing(err, "site", fmt.Sprintf("%s with app %s", a.Site, a.App))
 }

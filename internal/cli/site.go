@@ -164,11 +164,8 @@ func (c siteRestore) Run(ctx context.Context, o *client.Organization, out *termi
 		return err
 	}
 	s, err := o.RestoreSite(ctx, id, c.Revision)
-	if client.IsNotFound(err) {
-		return missing("site", fmt.Sprintf("%s with a revision %d", c.Site, c.Revision))
-	}
 	if err != nil {
-		return err
+		return orMissing(err, "site", fmt.Sprintf("%s with a revision %d", c.Site, c.Revision))
 	}
 	return sites.One(out, s)
 }

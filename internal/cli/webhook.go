@@ -174,11 +174,8 @@ func (c webhookRedeliver) Run(ctx context.Context, o *client.Organization, out *
 		return err
 	}
 	d, err := o.Redeliver(ctx, id, c.Delivery)
-	if client.IsNotFound(err) {
-		return missing("webhook", fmt.Sprintf("%s with a delivery %d", c.Webhook, c.Delivery))
-	}
 	if err != nil {
-		return err
+		return orMissing(err, "webhook", fmt.Sprintf("%s with a delivery %d", c.Webhook, c.Delivery))
 	}
 	return deliveries.One(out, d)
 }
