@@ -130,7 +130,7 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 			ids = append(ids, i.ID)
 		}
 	}
-	return theOne(ids, "invites of "+a.Invite, missing("invite", a.Invite))
+	return terminal.TheOne(ids, "invites of "+a.Invite, missing("invite", a.Invite))
 }
 
 type inviteResend struct {

@@ -90,7 +90,7 @@ func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organizat
 }
 
 func memberKeyID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "key", o.AllKeys(ctx), func(k client.MemberKey) found { return found{k.ID, k.Name} })
+	return find(name, "key", o.AllKeys(ctx), func(k client.MemberKey) (int64, string) { return k.ID, k.Name })
 }
 
 type keyRevoke struct {
@@ -109,7 +109,7 @@ func (c keyRevoke) Run(ctx context.Context, to *client.Client, o *client.Organiz
 		revoke = o.DeleteKey
 		id, err = memberKeyID(ctx, o, c.Key)
 	} else {
-		id, err = find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) found { return found{k.ID, k.Name} })
+		id, err = find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) (int64, string) { return k.ID, k.Name })
 	}
 	if err != nil {
 		return err

@@ -204,7 +204,7 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 	if err != nil {
 		return 0, err
 	}
-	return theOne(idsOf(own), "apps named "+name, nil)
+	return terminal.TheOne(idsOf(own), "apps named "+name, nil)
 }
 
 // contents are the files of a folder, by their names relative to it.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -38,14 +37,8 @@ type adminCommands struct {
 	Migrate      admin.Migrate                         `cmd:"" help:"Bring the schema of the database up to date."`
 }
 
-// found is an item that people may name by its id or by a name.
-type found struct {
-	id   int64
-	name string
-}
-
-// find returns the id of the item that a person names: a number is an id.
-func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (int64, error) {
+// find returns the id of the item that a person names: a number is an id. is returns the id and the name of an item.
+func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) (int64, string)) (int64, error) {
 	if id := patch.ID(name); id != 0 {
 		return id, nil
 	}
@@ -54,26 +47,11 @@ func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (
 		if err != nil {
 			return 0, err
 		}
-		if f := is(item); f.name == name {
-			ids = append(ids, f.id)
+		if id, called := is(item); called == name {
+			ids = append(ids, id)
 		}
 	}
-	return theOne(ids, kind+"s named "+name, missing(kind, name))
-}
-
-// theOne returns the only id of ids; what describes the items. Without ids, it returns the error none.
-func theOne[T any](ids []T, what string, none error) (id T, err error) {
-	var texts []string
-	for _, id := range ids {
-		texts = append(texts, fmt.Sprint(id))
-	}
-	switch len(ids) {
-	case 0:
-		return id, none
-	case 1:
-		return ids[0], nil
-	}
-	return id, fault.New(fault.Invalid, "There are %d %s: give the id of one, %s.", len(ids), what, strings.Join(texts, " or "))
+	return terminal.TheOne(ids, kind+"s named "+name, missing(kind, name))
 }
 
 func missing(kind, id string) error {
@@ -119,7 +97,7 @@ func appID(ctx context.Context, o *client.Organization, name string) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	return theOne(idsOf(same), "apps named "+name, missing("app", name))
+	return terminal.TheOne(idsOf(same), "apps named "+name, missing("app", name))
 }
 
 // appsNamed returns the apps with a name, including global ones of other organizations.
@@ -142,11 +120,11 @@ func idsOf(apps []client.App) (ids []int64) {
 }
 
 func siteID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "site", o.AllSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) found { return found{s.ID, s.Name} })
+	return find(name, "site", o.AllSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) (int64, string) { return s.ID, s.Name })
 }
 
 func webhookID(ctx context.Context, o *client.Organization, url string) (int64, error) {
-	return find(url, "webhook", o.AllWebhooks(ctx), func(w client.Webhook) found { return found{w.ID, w.URL} })
+	return find(url, "webhook", o.AllWebhooks(ctx), func(w client.Webhook) (int64, string) { return w.ID, w.URL })
 }
 
 // organizationID returns the id of the organization that a person names by its id or name.
@@ -163,7 +141,7 @@ func organizationID(ctx context.Context, c *client.Client, name string) (string,
 			ids = append(ids, o.ID)
 		}
 	}
-	return theOne(ids, "organizations named "+name, fault.New(fault.NotFound, "There is no organization %s.", name))
+	return terminal.TheOne(ids, "organizations named "+name, fault.New(fault.NotFound, "There is no organization %s.", name))
 }
 
 // all shows a whole list.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -126,21 +124,13 @@ func (c keyRevoke) id(ctx context.Context, d *server.Domain) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var ids []string
-	var id int64
+	var ids []int64
 	for _, k := range all {
 		if k.Name == c.Key {
-			id = k.ID
-			ids = append(ids, strconv.FormatInt(k.ID, 10))
+			ids = append(ids, k.ID)
 		}
 	}
-	switch len(ids) {
-	case 0:
-		return 0, fault.New(fault.NotFound, "There is no key %s.", c.Key)
-	case 1:
-		return id, nil
-	}
-	return 0, fault.New(fault.Invalid, "There are %d keys named %s: give the id of one, %s.", len(ids), c.Key, strings.Join(ids, " or "))
+	return terminal.TheOne(ids, "keys named "+c.Key, fault.New(fault.NotFound, "There is no key %s.", c.Key))
 }
 
 var keys = terminal.View[access.Key]{

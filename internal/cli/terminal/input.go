@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"foyer/internal/base/fault"
 )
 
 // MisuseError is an error in the command line.
@@ -19,6 +21,21 @@ func Misused(err error) error { return MisuseError{err} }
 
 // Unwrap returns the error itself.
 func (m MisuseError) Unwrap() error { return m.error }
+
+// TheOne returns the only id of ids; what describes the items. Without ids, it returns the error none.
+func TheOne[T any](ids []T, what string, none error) (id T, err error) {
+	var texts []string
+	for _, id := range ids {
+		texts = append(texts, fmt.Sprint(id))
+	}
+	switch len(ids) {
+	case 0:
+		return id, none
+	case 1:
+		return ids[0], nil
+	}
+	return id, fault.New(fault.Invalid, "There are %d %s: give the id of one, %s.", len(ids), what, strings.Join(texts, " or "))
+}
 
 // Log receives warnings and the server's log.
 type Log struct{ io.Writer }
