@@ -144,14 +144,10 @@ func catalog(s string) error {
 
 func limit(field func(*Config) *int) func(*Config, string) error {
 	return func(c *Config, value string) error {
-		if value == "off" {
-			*field(c) = 0
-			return nil
-		}
 		const most = 1_000_000_000
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > most {
-			return fmt.Errorf("must be a whole number from 1 to %d, or off", most)
+			return fmt.Errorf("must be a whole number from 1 to %d", most)
 		}
 		*field(c) = n
 		return nil
@@ -196,11 +192,10 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) fun
 	}
 }
 
-// orOff also accepts the word off.
-func orOff(off func(*Config), set func(*Config, string) error) func(*Config, string) error {
+// orOff also accepts the word off, which leaves the setting at 0.
+func orOff(set func(*Config, string) error) func(*Config, string) error {
 	return func(c *Config, value string) error {
 		if value == "off" {
-			off(c)
 			return nil
 		}
 		if err := set(c, value); err != nil {
