@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"html"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/upstream/upstreamtest"
-	"foyer/internal/server"
 )
 
 // An installed app whose config_schema was changed has no edited files.
@@ -210,15 +208,13 @@ func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
 	s := start(t, cfg)
-	ctx := context.WithoutCancel(t.Context())
-	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
-	defer d.Close()
+	d := openDomain(t, cfg)
 	for i := range page.DefaultLimit + 1 {
-		o := must[org.Organization](t)(d.Organizations.Create(ctx, "Branch "+strconv.Itoa(i)))
-		must[org.Membership](t)(d.Invites.AddMember(ctx, o.ID, "ada@x.example", access.Member))
+		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Branch "+strconv.Itoa(i)))
+		must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))
 	}
-	ada := must[org.User](t)(d.Organizations.UserByEmail(ctx, "ada@x.example"))
-	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: ada.ID, Scope: access.All})
+	ada := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), "ada@x.example"))
+	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,18 +278,16 @@ func ownerElsewhere(t *testing.T, cfg config.Config) string {
 // joinElsewhere makes another organization with an owner, and returns its id and one of the owner's keys.
 func joinElsewhere(t *testing.T, cfg config.Config, email string) (id, key string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
-	defer d.Close()
-	o, err := d.Organizations.Create(ctx, "Elsewhere")
+	d := openDomain(t, cfg)
+	o, err := d.Organizations.Create(t.Context(), "Elsewhere")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := d.Invites.AddMember(ctx, o.ID, email, access.Owner)
+	m, err := d.Invites.AddMember(t.Context(), o.ID, email, access.Owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err = d.Keys.Create(ctx, access.Draft{UserID: m.User.ID, Scope: access.All})
+	_, key, err = d.Keys.Create(t.Context(), access.Draft{UserID: m.User.ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db/dbtest"
-	"foyer/internal/server"
 )
 
 // fill returns what a browser sends for the form with the given button, with other values in some fields. The value
@@ -204,11 +201,9 @@ func TestConsoleFormWithoutABox(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
-		ctx := context.WithoutCancel(t.Context())
-		d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
-		defer d.Close()
+		d := openDomain(t, cfg)
 		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-		must[org.Organization](t)(d.Organizations.Set(ctx, access.Caller{}, id, org.Settings{MembersCanManageApps: new(true), AppAccess: new(access.ReadApps)}))
+		must[org.Organization](t)(d.Organizations.Set(t.Context(), access.Caller{}, id, org.Settings{MembersCanManageApps: new(true), AppAccess: new(access.ReadApps)}))
 		v := visit(t, s, s.key)
 		const page = "/console/@current/settings"
 		v.want(200, "The settings of Acme are changed: the name.", v.post(page, v.get(page).fill(t, "set", "name", "Acme")...))

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +15,6 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream/upstreamtest"
-	"foyer/internal/server"
 )
 
 // The console does not offer what a user may not do, and the link to another organization leads to a page that they may
@@ -52,13 +49,11 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	if page := member.get(app + "/source"); strings.Contains(page.body, "Add a file") {
 		t.Errorf("a member is led to add a file:\n%s", page.body)
 	}
-	ctx := context.WithoutCancel(t.Context())
-	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
-	defer d.Close()
-	there := must[org.Organization](t)(d.Organizations.Create(ctx, "Elsewhere"))
+	d := openDomain(t, cfg)
+	there := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Elsewhere"))
 	grace := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0].User
-	must[org.Membership](t)(d.Invites.AddMember(ctx, there.ID, grace.Email, access.Member))
-	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: must[org.User](t)(d.Organizations.UserByEmail(ctx, grace.Email)).ID, Scope: access.All})
+	must[org.Membership](t)(d.Invites.AddMember(t.Context(), there.ID, grace.Email, access.Member))
+	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: must[org.User](t)(d.Organizations.UserByEmail(t.Context(), grace.Email)).ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +146,9 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		page := "/console/@current/apps/" + itoa(must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Shared", IsGlobal: true})).ID)
-		ctx := context.WithoutCancel(t.Context())
-		d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
-		defer d.Close()
+		d := openDomain(t, cfg)
 		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-		must[org.Organization](t)(d.Organizations.Set(ctx, access.Caller{}, id, org.Settings{AppAccess: new(access.InstallApps)}))
+		must[org.Organization](t)(d.Organizations.Set(t.Context(), access.Caller{}, id, org.Settings{AppAccess: new(access.InstallApps)}))
 		v, box := visit(t, s, s.key), `name="is_global" checked> Share it`
 		v.want(200, box, v.get(page))
 		v.want(200, "Shared is no longer shared", v.post(page, "do", "describe", "name", "Shared", "was.name", "Shared", "was.is_global", "on"))

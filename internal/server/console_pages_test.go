@@ -29,7 +29,6 @@ import (
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream/upstreamtest"
-	"foyer/internal/server"
 )
 
 const (
@@ -45,13 +44,7 @@ type asked struct{}
 // mux.
 func counting(t *testing.T, cfg config.Config) (url string, close func() map[string]int64) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, log))
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	log, d := slog.New(slog.DiscardHandler), openDomain(t, cfg)
 	to, s := wire.NewMux(), httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	behind := d.API(url, log)

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
-	"foyer/internal/server"
 )
 
 // The samples use the organization of the link in the console, or else the user's first one; for visitors who are not
@@ -21,18 +18,16 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
 	s := start(t, cfg)
-	ctx := context.WithoutCancel(t.Context())
-	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
-	defer d.Close()
+	d := openDomain(t, cfg)
 	var ids []string
 	for _, name := range []string{"First", "Second", "Closed"} {
-		o := must[org.Organization](t)(d.Organizations.Create(ctx, name))
+		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), name))
 		if ids = append(ids, o.ID); name != "Closed" {
-			must[org.Membership](t)(d.Invites.AddMember(ctx, o.ID, "ada@x.example", access.Member))
+			must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))
 		}
 	}
-	ada := must[org.User](t)(d.Organizations.UserByEmail(ctx, "ada@x.example"))
-	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: ada.ID, Scope: access.All})
+	ada := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), "ada@x.example"))
+	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"path"
 	"sync"
 	"testing"
@@ -37,8 +36,7 @@ const inviter = "ada@inviter.example"
 func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 	t.Helper()
 	cfg := config.Config{Database: url, DataDir: t.TempDir(), Secret: "a secret that all servers of the tests share", InviteTTL: time.Hour}
-	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { _ = d.Close() })
+	d := openDomain(t, cfg)
 	o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"))
 	join := func(email string, level access.Level) access.Caller {
 		m := must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, email, level))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ import (
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
-	"foyer/internal/server"
 )
 
 // A user who saves an app, in a request with an Idempotency-Key, while they are erased either saves first or is
@@ -37,8 +35,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			s := start(t, cfg)
 			id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
 			app := s.withSite(t, "export const n = 1")
-			d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-			defer d.Close()
+			d := openDomain(t, cfg)
 			ada := must[org.Membership](t)(d.Invites.AddMember(t.Context(), id, "ada@x.example", access.Admin))
 			_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.User.ID, Scope: access.All})
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -100,8 +99,7 @@ func TestEraseUser(t *testing.T) {
 		visit(t, s, accepted.APIKey).get("/console")
 		theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(here.ID)
 		must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example"}))
-		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-		defer d.Close()
+		d := openDomain(t, cfg)
 		elsewhere := must[*client.Client](t)(client.New(s.URL, ownerElsewhere(t, cfg))).Organization(client.Current)
 		must[client.Invite](t)(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
 
@@ -229,8 +227,7 @@ func TestEraseUserRefusesTheLastOwner(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}}
 		s := start(t, cfg)
-		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-		defer d.Close()
+		d := openDomain(t, cfg)
 		if _, err := d.Organizations.EraseUser(t.Context(), "ada@x.example"); err == nil || !strings.Contains(err.Error(), "last owner of organization") {
 			t.Errorf("got %v", err)
 		}
@@ -298,8 +295,7 @@ func TestEraseOrganization(t *testing.T) {
 
 		joinAs(t, s, "accepts@x.example")
 		must[client.Webhook](t)(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))
-		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-		defer d.Close()
+		d := openDomain(t, cfg)
 		raw := dbtest.Open(t, url)
 		fillBackground(t, raw, id)
 		wantFilled(t, raw, id, []string{"activity_unnumbered"}, "organization_id")
@@ -382,8 +378,7 @@ func TestSaveWhileErasing(t *testing.T) {
 func whileErasing(t *testing.T, s *running, url string, after []int, change func(context.Context) error) {
 	t.Helper()
 	cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
-	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-	defer d.Close()
+	d := openDomain(t, cfg)
 	raw := dbtest.Open(t, url)
 	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
 	changed, begun := make(chan error, len(after)), 0

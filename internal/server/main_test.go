@@ -53,6 +53,18 @@ func start(t *testing.T, cfg config.Config) *running {
 	return startTraced(t, cfg, nil)
 }
 
+// openDomain opens the database in the settings until the test ends, as a command does.
+func openDomain(t *testing.T, cfg config.Config) *server.Domain {
+	t.Helper()
+	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
 func startTraced(t *testing.T, cfg config.Config, tracer *trace.Tracer) *running {
 	t.Helper()
 	s := &running{key: cfg.Bootstrap.Key, log: newLockedBuffer()}

@@ -3,14 +3,12 @@ package server_test
 import (
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"foyer/internal/config"
-	"foyer/internal/server"
 )
 
 // A lost secret is not replaced silently, since what was derived from it is lost too.
@@ -18,22 +16,13 @@ func TestLostSecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir}
-	command := func() *server.Domain {
-		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-		t.Cleanup(func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return d
-	}
-	if _, err := command().Organizations.Create(t.Context(), "Acme"); err != nil {
+	if _, err := openDomain(t, cfg).Organizations.Create(t.Context(), "Acme"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(cfg.SecretPath()); err != nil { // made by the first command
 		t.Fatal(err)
 	}
-	command()
+	openDomain(t, cfg)
 	if _, err := os.Stat(cfg.SecretPath()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a command has made another secret: %v", err)
 	}

@@ -23,12 +23,7 @@ import (
 func inHundredDays(t *testing.T, database string) *server.Domain {
 	t.Helper()
 	cfg := config.Config{Database: database, Secret: "a secret that all servers of the tests share", Listen: "127.0.0.1:0"}
-	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	d := openDomain(t, cfg)
 	now := d.DB.Now
 	d.DB.Now = func() time.Time { return now().Add(100 * 24 * time.Hour) }
 	return d
