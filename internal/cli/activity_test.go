@@ -133,15 +133,11 @@ func TestActivityIsShownAlike(t *testing.T) {
 	t.Parallel()
 	run, o := databaseAndClient(t)
 	dir := folder(t, "Shared", map[string]string{"site.ts": "export const a = 1"})
-	for _, line := range []string{
+	run.each(t,
 		"organization create --name=Other", "organization set Other --access-level=9", "member add --organization=Other --email=bob@x.example --level=owner",
-		"app push --organization=Other " + dir, "app set --organization=Other Shared --global=true", "site create --organization=Acme --name=Shop --origins=https://x.example", "site place --organization=Acme Shop Shared",
+		"app push --organization=Other "+dir, "app set --organization=Other Shared --global=true", "site create --organization=Acme --name=Shop --origins=https://x.example", "site place --organization=Acme Shop Shared",
 		"app disable --organization=Other Shared --reason=leaks --yes",
-	} {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Fatalf("%s: %s", line, complaints)
-		}
-	}
+	)
 	page, err := o.ListAudit(t.Context(), client.AuditFilter{}, client.Range{})
 	if err != nil {
 		t.Fatal(err)

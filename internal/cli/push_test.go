@@ -21,27 +21,36 @@ import (
 
 func TestMain(m *testing.M) { sandboxtest.Main(m, server.Tasks()) }
 
-// database returns a function that runs command lines, given without foyer admin, on a database that has an owner.
-func database(t *testing.T) func(args ...string) (code int, stdout, stderr string) {
+// runner runs a command line.
+type runner func(args ...string) (code int, stdout, stderr string)
+
+// each runs command lines whose words have no spaces. Each must succeed.
+func (run runner) each(t *testing.T, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if code, _, complaints := run(strings.Fields(line)...); code != OK {
+			t.Fatalf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}
+
+// database returns what runs command lines, given without foyer admin, on a database that has an owner.
+func database(t *testing.T) runner {
 	t.Helper()
 	run, _ := databaseAndClient(t)
 	return run
 }
 
 // databaseAndClient also returns a client of the API on the same database.
-func databaseAndClient(t *testing.T) (func(args ...string) (code int, stdout, stderr string), *client.Organization) {
+func databaseAndClient(t *testing.T) (runner, *client.Organization) {
 	t.Helper()
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
-	run := func(args ...string) (int, string, string) {
+	run := runner(func(args ...string) (int, string, string) {
 		var out, complaints bytes.Buffer
 		code := Run(t.Context(), append([]string{"admin"}, args...), environ, strings.NewReader(""), &out, &complaints)
 		return code, out.String(), complaints.String()
-	}
-	for _, args := range [][]string{{"organization", "create", "--name=Acme"}, {"member", "add", "--email=ada@x.example", "--level=owner"}} {
-		if code, _, complaints := run(args...); code != OK {
-			t.Fatal(complaints)
-		}
-	}
+	})
+	run.each(t, "organization create --name=Acme", "member add --email=ada@x.example --level=owner")
 	e := newEnvironment(environ, io.Discard)
 	if _, err := e.inside(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,9 +132,7 @@ func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	run := database(t)
 	dir := folder(t, "app", map[string]string{"a.md": "1", "b.md": "1"})
 	file := filepath.Join(dir, "b.md")
-	if code, _, complaints := run("app", "push", dir); code != OK {
-		t.Fatal(complaints)
-	}
+	run.each(t, "app push "+dir)
 	spoilt := map[string]func() error{
 		"neither UTF-8 text": func() error { return os.WriteFile(file, []byte("\xe9"), 0o600) },
 		"larger than 1 MiB":  func() error { return os.WriteFile(file, make([]byte, 1<<20+1), 0o600) },
@@ -152,9 +159,7 @@ func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, complaints := run("app", "push", dir); code != OK {
-		t.Errorf("without the file: %s", complaints)
-	}
+	run.each(t, "app push "+dir)
 }
 
 // Neither does it delete files below a folder that has become a link.
@@ -166,9 +171,7 @@ func TestPushDeletesNoFileBelowALink(t *testing.T) {
 	if err := cmp.Or(os.Mkdir(src, 0o700), os.WriteFile(filepath.Join(src, "b.md"), []byte("1"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, complaints := run("app", "push", dir); code != OK {
-		t.Fatal(complaints)
-	}
+	run.each(t, "app push "+dir)
 	if err := cmp.Or(os.Rename(src, filepath.Join(t.TempDir(), "src")), os.Symlink(t.TempDir(), src)); err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +185,7 @@ func TestPushDeletesNoFileBelowALink(t *testing.T) {
 	if err := os.Remove(src); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, complaints := run("app", "push", dir); code != OK {
-		t.Errorf("without the link: %s", complaints)
-	}
+	run.each(t, "app push "+dir)
 }
 
 // A push does not delete files that a pull leaves out because of their names.
@@ -197,15 +198,11 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "app")
-	if code, _, complaints := run("app", "pull", dir, "--app=app"); code != OK {
-		t.Fatal(complaints)
-	}
+	run.each(t, "app pull --app=app "+dir)
 	if err := os.Remove(filepath.Join(dir, "b.md")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, complaints := run("app", "push", dir); code != OK {
-		t.Fatal(complaints)
-	}
+	run.each(t, "app push "+dir)
 	delete(had, "b.md")
 	if source, err := o.GetSource(t.Context(), app.ID); err != nil || !maps.Equal(source.Source, had) {
 		t.Errorf("%v, %v; want %v", source.Source, err, had)
@@ -258,9 +255,7 @@ func TestDiffKeepsTheEndsOfLines(t *testing.T) {
 	t.Parallel()
 	run := database(t)
 	for _, text := range []string{"1\r\n", "2\r\n"} {
-		if code, _, complaints := run("app", "push", folder(t, "app", map[string]string{"a.md": text})); code != OK {
-			t.Fatal(complaints)
-		}
+		run.each(t, "app push "+folder(t, "app", map[string]string{"a.md": text}))
 	}
 	if code, out, complaints := run("app", "diff", "app"); code != OK || !strings.HasSuffix(out, "\n-1\r\n+2\r\n") {
 		t.Errorf("%d, %q, %s", code, out, complaints)
@@ -272,9 +267,7 @@ func TestErrorsCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
 	run := database(t)
 	for _, text := range []string{"1", "2"} {
-		if code, _, complaints := run("app", "push", folder(t, "app", map[string]string{"a.md": text})); code != OK {
-			t.Fatal(complaints)
-		}
+		run.each(t, "app push "+folder(t, "app", map[string]string{"a.md": text}))
 	}
 	if code, _, complaints := run("app", "withdraw", "app", "1", "--yes", "--reason=bad\x1b[31m\nfoyer: all is well\u202e"); code != OK {
 		t.Fatal(complaints)

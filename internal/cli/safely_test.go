@@ -11,11 +11,7 @@ import (
 func TestEmptyListsAreRefused(t *testing.T) {
 	t.Parallel()
 	run := database(t)
-	for _, line := range []string{"site create --name=Shop --origins=https://shop.example", "app create --name=Banner"} {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Fatal(complaints)
-		}
-	}
+	run.each(t, "site create --name=Shop --origins=https://shop.example", "app create --name=Banner")
 	for _, line := range []string{"site create --name=Other --origins=", "site place Shop Banner --paths="} {
 		if code, _, complaints := run(strings.Fields(line)...); code != Misused || !strings.HasSuffix(complaints, ": must not be empty\n") {
 			t.Errorf("%s: %d, %s", line, code, complaints)
@@ -27,24 +23,16 @@ func TestEmptyListsAreRefused(t *testing.T) {
 			t.Errorf("%s: %d, %s", domains, code, complaints)
 		}
 	}
-	for _, line := range []string{
+	run.each(t,
 		"site place Shop Banner --paths=/a", "site change Shop Banner --paths=", "site set Shop --origins=", "organization set Acme --allowed-domains=",
-	} {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Errorf("%s: %d, %s", line, code, complaints)
-		}
-	}
+	)
 }
 
 // The error of a preview says whether the app or the site is missing; the app need not be on the site.
 func TestPreviewOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	run := database(t)
-	for _, line := range []string{"site create --name=Shop", "app create --name=Banner"} {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Fatal(complaints)
-		}
-	}
+	run.each(t, "site create --name=Shop", "app create --name=Banner")
 	for line, want := range map[string]string{
 		"site preview Shop 99 --page=https://x.example/":   "There is no app 99 in this organization.",
 		"site preview 99 Banner --page=https://x.example/": "There is no site 99 in this organization.",
@@ -59,11 +47,7 @@ func TestPreviewOfWhatIsNotThere(t *testing.T) {
 func TestWhatStopsAppsIsAsked(t *testing.T) {
 	t.Parallel()
 	run := database(t)
-	for _, line := range []string{"organization set Acme --access-level=9", "app create --name=Banner --global"} {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Fatal(complaints)
-		}
-	}
+	run.each(t, "organization set Acme --access-level=9", "app create --name=Banner --global")
 	for line, question := range map[string]string{
 		"app set Banner --global=false":          "Stop app Banner on the sites of other organizations?",
 		"organization set Acme --access-level=0": "Stop all apps on the sites of organization Acme?",
@@ -72,11 +56,7 @@ func TestWhatStopsAppsIsAsked(t *testing.T) {
 			t.Errorf("%s: %d, %s", line, code, complaints)
 		}
 	}
-	for _, line := range []string{"app set Banner --global=false --yes", "app set Banner --global=true", "organization set Acme --access-level=3", "organization set Acme --access-level=0 --yes"} {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Errorf("%s: %d, %s", line, code, complaints)
-		}
-	}
+	run.each(t, "app set Banner --global=false --yes", "app set Banner --global=true", "organization set Acme --access-level=3", "organization set Acme --access-level=0 --yes")
 }
 
 // An argument from an unset variable names nothing.
