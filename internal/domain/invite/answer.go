@@ -197,7 +197,7 @@ func (s Service) accept(
 		if err != nil {
 			return err
 		}
-		if err := s.useUp(ctx, tx, o); err != nil {
+		if err := s.useUp(ctx, tx, &o); err != nil {
 			return err
 		}
 		draft.IsEmailVerified = o.channel == mailed

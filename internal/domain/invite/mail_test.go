@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 )
 
@@ -162,6 +164,38 @@ func TestAcceptedWhileItsMailIsUnderWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An invite that is accepted while the result of its mail is being stored shows that result, too.
+func TestAcceptedWhileItsMailIsNoted(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token, accepted := r.handed(i), make(chan error, 1)
+		accept := sync.OnceFunc(func() { // the transaction may begin anew
+			go func() {
+				_, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
+				accepted <- err
+			}()
+		})
+		if err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			// Changed, since what Exec runs may reach PostgreSQL only with the next statement.
+			const sent = `UPDATE invites SET emailing_attempt_made = TRUE, mail_state = 'sent', mail_attempts = 1`
+			if _, err := db.Changed(ctx, tx, sent); err != nil {
+				return err
+			}
+			accept()
+			return dbtest.AwaitWaiting(r.Context(), r.db, 1, accepted)
+		}); err != nil {
+			r.Fatal(err)
+		}
+		if err := <-accepted; err != nil {
+			r.Fatal(err)
+		}
+		if i = r.accepted(i.ID); !i.EmailAttempted || i.Mail.State != invite.Sent || i.Mail.Attempts != 1 {
+			r.Errorf("%t, %+v", i.EmailAttempted, i.Mail)
+		}
+	})
 }
 
 // The mail of an invite that is accepted before a server takes the mail does not wait forever.

@@ -63,7 +63,7 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		if err != nil {
 			return err
 		}
-		if err := s.useUp(ctx, tx, o); err != nil {
+		if err := s.useUp(ctx, tx, &o); err != nil {
 			return err
 		}
 		if o.channel == mailed { // the link proves the address
@@ -144,7 +144,7 @@ func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, name
 	if err != nil {
 		return org.Membership{}, err
 	}
-	if err := s.useUp(ctx, tx, o); err != nil {
+	if err := s.useUp(ctx, tx, &o); err != nil {
 		return org.Membership{}, err
 	}
 	draft.IsEmailVerified = true
@@ -186,14 +186,11 @@ func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Op
 	return s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt)
 }
 
-// useUp removes an invite that is answered: of several transactions, one succeeds.
-func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
-	n, err := removeIssue(ctx, tx, o.Invite)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return access.ErrNotFound
+// useUp removes an invite that is answered: of several transactions, one succeeds. Its mail may have been sent since it
+// was read.
+func (s Service) useUp(ctx context.Context, tx *db.Tx, o *Opened) (err error) {
+	if o.Invite, err = removeIssue(ctx, tx, o.Invite); err != nil {
+		return access.OrNotFound(err)
 	}
 	addCount(tx, o.OrganizationID, -1)
 	return nil
@@ -205,7 +202,7 @@ func (s Service) decline(ctx context.Context, tx *db.Tx, by access.Caller, o Ope
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	if err := s.useUp(ctx, tx, o); err != nil {
+	if err := s.useUp(ctx, tx, &o); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, by, i, activity.Declined, s.DB.Now())

@@ -74,9 +74,16 @@ func toAddress(ctx context.Context, q db.Querier, email string, limit int) ([]In
 	return db.All(ctx, q, (*Invite).fields, selectInvite+`WHERE i.target_email = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT $2`, email, limit)
 }
 
-// removeIssue removes an invite: of several transactions, one does.
-func removeIssue(ctx context.Context, tx *db.Tx, i Invite) (int64, error) {
-	return db.Changed(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2 AND issue = $3`, i.OrganizationID, i.ID, i.Issue)
+// removeIssue removes an invite, and returns the invite as it was read, with the state that its mail has by now. Of
+// several transactions, one does; the others get ErrNoRow.
+func removeIssue(ctx context.Context, tx *db.Tx, read Invite) (Invite, error) {
+	mail := func(*Invite) []any {
+		return []any{&read.EmailAttempted, &read.Mail.State, &read.Mail.Reason, &read.Mail.Attempts, db.Null(&read.Mail.At)}
+	}
+	_, err := db.One(ctx, tx, mail, `
+		DELETE FROM invites WHERE organization_id = $1 AND id = $2 AND issue = $3
+		RETURNING emailing_attempt_made, mail_state, mail_reason, mail_attempts, mail_at`, read.OrganizationID, read.ID, read.Issue)
+	return read, err
 }
 
 // keepAccepted stores an accepted invite where it is kept for a time.
