@@ -74,7 +74,6 @@ func (m mailText) Role() string {
 	return "a " + m.Level
 }
 
-// Quoted returns the message as mail quotes it, so that it cannot pass for our words.
-func (m mailText) Quoted() string {
-	return "> " + strings.ReplaceAll(m.Message, "\n", "\n> ")
-}
+// Lines returns the lines of the message. In the text part, each is quoted as mail does, so that it cannot pass for our
+// words; in HTML, <br> separates them: Outlook and Office 365 ignore that the style keeps line breaks.
+func (m mailText) Lines() []string { return strings.Split(m.Message, "\n") }

@@ -140,14 +140,15 @@ func onlyOurLinks(t *testing.T, l mailText, part string) {
 	}
 }
 
-// sameMarkup fails when the tags differ from those of a mail with no hostile text.
+// sameMarkup fails when the tags differ from those of a mail with no hostile text, apart from line breaks.
 func sameMarkup(t *testing.T, html string) {
 	t.Helper()
 	want, err := render(example())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(markup.FindAllString(want.HTML, -1), markup.FindAllString(html, -1)); diff != "" {
+	tags := func(html string) []string { return markup.FindAllString(strings.ReplaceAll(html, "<br>", ""), -1) }
+	if diff := cmp.Diff(tags(want.HTML), tags(html)); diff != "" {
 		t.Errorf("the text changed the markup (-want +got):\n%s", diff)
 	}
 }
