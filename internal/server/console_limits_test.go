@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -214,6 +215,32 @@ func TestConsoleWithoutACatalog(t *testing.T) {
 	v.want(200, "The catalog cannot be read now", v.get("/console/@current/apps/new"))
 	v.want(400, `value="https://127.0.0.1:1/x"`, v.post("/console/@current/apps/new", "do", "git", "url", "https://127.0.0.1:1/x", "tag", strings.Repeat("x", 1000)))
 	v.want(200, "Banner is created", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
+}
+
+// A mail server that was never reached has refused nothing.
+func TestConsoleMailServerAway(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, SMTP: "smtp+plain://127.0.0.1:1", MailFrom: "foyer@foyer.example"})
+		v := visit(t, s, s.key)
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+		await := func(state string) {
+			for !strings.Contains(v.get(invitesPage+"?delivery="+state).body, "ada@x.example") {
+				if t.Context().Err() != nil {
+					t.Fatal("never " + state)
+				}
+			}
+		}
+		await("deferred")
+		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `UPDATE jobs SET created_at = $1, run_at = $1 WHERE kind = 'invite_mail'`, time.Now().Add(-25*time.Hour))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		await("failed")
+		v.want(200, "not mailed</span>: <bdi>connecting to the mail server: ", v.get(invitesPage))
+	})
 }
 
 // Failures are logged in the same way for all faces, without keys or tokens.

@@ -238,7 +238,7 @@ func TestConsoleRefusedMail(t *testing.T) {
 		}
 	}
 	v.want(200, "by the mail server: <bdi>5.0.0 no such user (550)</bdi>", v.get(invitesPage))
-	v.want(200, "1 invite was refused by the mail server", v.get("/console/@current"))
+	v.want(200, "1 invite could not be mailed", v.get("/console/@current"))
 }
 
 // The time beside the state of an accepted invite is when it was accepted; that of its mail is not shown any more.

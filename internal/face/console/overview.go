@@ -106,7 +106,7 @@ func (f Frame) needs(there client.Overview) (all []Need) {
 		add(a.Broken, "app does not compile", "apps do not compile", "/apps?state=broken", true)
 	}
 	if i := there.Invites; i != nil {
-		add(i.Failed, "invite was refused by the mail server", "invites were refused by the mail server", "/invites?status=pending&delivery=failed", true)
+		add(i.Failed, "invite could not be mailed", "invites could not be mailed", "/invites?status=pending&delivery=failed", true)
 	}
 	if a := there.Apps; a != nil && f.Offer.ChangeApps {
 		add(a.Updates, "app can be upgraded", "apps can be upgraded", "/apps?state=update", false)
