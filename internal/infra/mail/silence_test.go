@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+var answers = []string{"220 hello\r\n", "250 hello\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n", "250 sent\r\n"}
+
 // The wait for a mail server's next response times out, however many responses came before.
 func TestServerThatFallsSilent(t *testing.T) {
 	t.Parallel()
@@ -17,7 +19,6 @@ func TestServerThatFallsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := []string{"220 hello\r\n", "250 hello\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n"}
 	for n, want := range []time.Duration{openTime, openTime, handTime, handTime, handTime, acceptsTime} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
@@ -33,6 +34,28 @@ func TestServerThatFallsSilent(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A client leaves with QUIT after a refusal, too (RFC 5321 section 4.1.1.10).
+func TestEveryConversationEndsWithQuit(t *testing.T) {
+	t.Parallel()
+	settings, err := Parse("smtp+plain://mail.test:25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= len(answers); n++ {
+		ours, theirs := net.Pipe()
+		go func() { _, _ = io.WriteString(theirs, strings.Join(answers[:n], "")+strings.Repeat("550 no\r\n", 2)) }()
+		go func() {
+			_ = SMTP{Settings: settings}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+			ours.Close()
+		}()
+		said, err := io.ReadAll(theirs)
+		theirs.Close()
+		if err != nil || !strings.HasSuffix(string(said), "\r\nQUIT\r\n") {
+			t.Errorf("%d: %q, %v", n, said, err)
+		}
 	}
 }
 

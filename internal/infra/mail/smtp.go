@@ -99,6 +99,10 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 	conn = limitedconn.New(conn, maxAnswers, errTooMuch) // the library reads lines of any length
 	limit(conn, openTime)
 	client, failed := s.open(ctx, conn, mail.from)
+	if client != nil {
+		// Without waiting for the response, there is less time in which a crash would cause a second mail.
+		defer func() { _, _ = client.Text.Cmd("QUIT") }()
+	}
 	if failed != nil {
 		return failed
 	}
@@ -117,9 +121,6 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 		failed.Permanent = failed.Code >= 500 && !ours
 		return failed
 	}
-	// The mail is sent: without waiting for the response to QUIT, there is less time in which a crash would cause a
-	// second mail.
-	_, _ = client.Text.Cmd("QUIT")
 	return nil
 }
 
@@ -129,7 +130,8 @@ func limit(conn net.Conn, part time.Duration) {
 	_ = conn.SetDeadline(at)   // if conn is closed, the next use fails
 }
 
-// open logs in on a connection, so that a mail can be sent.
+// open logs in on a connection, so that a mail can be sent. Once the server has greeted, there is a client even if that
+// fails.
 func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Client, *Error) {
 	config := &tls.Config{ServerName: s.Settings.Host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
 	if s.Settings.Security == TLS {
@@ -141,14 +143,14 @@ func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Clien
 	}
 	client.SkipSMTPUTF8(true) // both addresses are ASCII
 	if err := client.Hello(address.DomainOf(from)); err != nil {
-		return nil, failure(ctx, "EHLO", err)
+		return client, failure(ctx, "EHLO", err)
 	}
 	if s.Settings.Security == STARTTLS {
 		if ok, _ := client.Extension("STARTTLS"); !ok {
-			return nil, &Error{Asked: true, Text: "the mail server offers no STARTTLS; nothing was sent"}
+			return client, &Error{Asked: true, Text: "the mail server offers no STARTTLS; nothing was sent"}
 		}
 		if err := client.StartTLS(config); err != nil {
-			return nil, failure(ctx, "STARTTLS", err)
+			return client, failure(ctx, "STARTTLS", err)
 		}
 	}
 	if s.Settings.username == "" {
