@@ -352,7 +352,7 @@ func TestDocumentListsActivities(t *testing.T) {
 		Components struct {
 			Schemas struct {
 				Verbs  enum `json:"ActivityVerb"`
-				Scopes enum `json:"ActivityScope"`
+				Scopes enum `json:"ActivityKind"`
 			} `json:"schemas"`
 		} `json:"components"`
 	}

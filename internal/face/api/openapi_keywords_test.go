@@ -48,6 +48,52 @@ func TestDocumentHasNoStrayKeys(t *testing.T) {
 	}
 }
 
+// Generators of Go name the type of a field with values of its own after its schema and itself, and the content of a
+// response after the response. They stop if a schema has that name.
+func TestDocumentNamesEachTypeOnce(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		Components struct {
+			Responses map[string]struct {
+				Content map[string]struct {
+					Schema docReference `json:"schema"`
+				} `json:"content"`
+			} `json:"responses"`
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Const any `json:"const"`
+					Enum  any `json:"enum"`
+				} `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	inline := map[string]string{} // the fields by the names of their types, in lower case
+	for name, schema := range document.Components.Schemas {
+		for field, value := range schema.Properties {
+			if value.Const != nil || value.Enum != nil {
+				inline[strings.ToLower(name+strings.ReplaceAll(field, "_", ""))] = name + "." + field
+			}
+		}
+	}
+	for name := range document.Components.Schemas {
+		if field, taken := inline[strings.ToLower(name)]; taken {
+			t.Errorf("%s has the name of the type of %s", name, field)
+		}
+		taken := false
+		for _, content := range document.Components.Responses[name].Content {
+			if taken = content.Schema.Ref != "#/components/schemas/"+name; !taken {
+				break
+			}
+		}
+		if taken {
+			t.Errorf("%s is also the name of a response with another content", name)
+		}
+	}
+}
+
 // walk calls visit for each object below v with its kind: schema, or the field that contains it.
 func walk(v any, path, kind string, visit func(path, kind string, object map[string]any)) {
 	switch v := v.(type) {
