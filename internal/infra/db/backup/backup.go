@@ -21,6 +21,7 @@ var (
 	errInUse     = errors.New("the database is in use: stop the server first")
 	errNoBackup  = errors.New("not a backup of foyer")
 	errEmpty     = errors.New("the database is empty: there is nothing to back up")
+	errOvertaken = errors.New("another backup or restore writes to the same place")
 )
 
 // Make writes a consistent copy of a SQLite database to a new file, while servers continue to use the database. The copy
@@ -40,12 +41,13 @@ func Make(ctx context.Context, url, path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(partial)              // no effect once renamed
-	defer os.Remove(partial + "-journal") // SQLite leaves it when the disk is full
-	if err := vacuumInto(ctx, source, partial, path); err != nil {
+	defer os.Remove(partial.Name())              // no effect once renamed
+	defer os.Remove(partial.Name() + "-journal") // SQLite leaves it when the disk is full
+	defer partial.Close()                        // no effect once renamed
+	if err := vacuumInto(ctx, source, partial.Name(), path); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
-	if err := addDigest(ctx, partial); err != nil {
+	if err := addDigest(ctx, partial.Name()); err != nil {
 		return cmp.Or(ctx.Err(), fmt.Errorf("copy to %s: %w", path, err))
 	}
 	return install(partial, path)
@@ -99,11 +101,12 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	if err != nil {
 		return err
 	}
-	defer os.Remove(partial) // no effect once renamed
-	if err := checkBackup(ctx, partial); err != nil {
+	defer os.Remove(partial.Name()) // no effect once renamed
+	defer partial.Close()           // no effect once renamed
+	if err := checkBackup(ctx, partial.Name()); err != nil {
 		return fmt.Errorf("%s: %w", from, cmp.Or(ctx.Err(), err))
 	}
-	if err := openAndPrepare(ctx, partial, prepare); err != nil {
+	if err := openAndPrepare(ctx, partial.Name(), prepare); err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	switch _, err := os.Lstat(target); {
@@ -166,25 +169,22 @@ func follow(path string) (string, error) {
 }
 
 // reserve makes an empty file beside path that only its owner can read. It removes the files of killed processes; if one
-// is still being written, renaming it fails.
-func reserve(path string) (string, error) {
+// is still being written, installing it fails.
+func reserve(path string) (*os.File, error) {
 	left, err := filepath.Glob(escapeGlob(path) + ".*.partial*") // including their journals
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, name := range left {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
+			return nil, err
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return "", fmt.Errorf("%s: %w", path, e.Err) // the temporary name in e would not help anybody
+		return nil, fmt.Errorf("%s: %w", path, e.Err) // the temporary name in e would not help anybody
 	}
-	if err != nil {
-		return "", err
-	}
-	return f.Name(), f.Close()
+	return f, err
 }
 
 // escapeGlob makes filepath.Glob match a path literally.
@@ -192,25 +192,21 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-func copyBeside(ctx context.Context, target, from string) (partial string, err error) {
+func copyBeside(ctx context.Context, target, from string) (partial *os.File, err error) {
 	if info, err := os.Stat(from + "-wal"); err == nil && info.Size() > 0 {
-		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer admin backup` makes a complete copy", from, errNoBackup)
+		return nil, fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer admin backup` makes a complete copy", from, errNoBackup)
 	}
 	src, err := os.Open(from)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer src.Close()
 	defer context.AfterFunc(ctx, func() { src.Close() })() // ends the copying
 	if partial, err = reserve(target); err != nil {
-		return "", err
+		return nil, err
 	}
-	dst, err := os.OpenFile(partial, os.O_WRONLY, 0)
-	if err == nil {
-		err = errors.Join(copyChecked(dst, src), dst.Close())
-	}
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("%s: %w", from, cmp.Or(ctx.Err(), err)), os.Remove(partial))
+	if err := copyChecked(partial, src); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", from, cmp.Or(ctx.Err(), err)), partial.Close(), os.Remove(partial.Name()))
 	}
 	return partial, nil
 }
@@ -265,12 +261,20 @@ func claim(path string) (release func() error, err error) {
 	}
 }
 
-// install gives a finished file its name durably: after it returns, a power failure changes nothing.
-func install(partial, path string) error {
-	if err := syncPath(partial); err != nil {
+// install gives a finished file its name durably: after it returns, a power failure changes nothing. It refuses a file
+// that was removed since it was reserved: SQLite has made a new one of that name, which is empty.
+func install(partial *os.File, path string) error {
+	reserved, err := partial.Stat()
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(partial, path); err != nil {
+	if found, err := os.Stat(partial.Name()); err != nil || !os.SameFile(reserved, found) {
+		return fmt.Errorf("%s: %w", path, errors.Join(errOvertaken, err))
+	}
+	if err := errors.Join(partial.Sync(), partial.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(partial.Name(), path); err != nil {
 		return err
 	}
 	return syncPath(filepath.Dir(path))

@@ -377,6 +377,38 @@ func TestPartialFilesAreRemoved(t *testing.T) {
 	}
 }
 
+// Each restore removes the files of the others. Whichever succeeds, the database is never empty.
+func TestRestoresAtOnce(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	copied := path + ".copy"
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addOrganization(t, d, "before")
+	if err := errors.Join(backup.Make(t.Context(), url, copied), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		var restores sync.WaitGroup
+		for range 4 {
+			restores.Go(func() { _ = backup.Restore(t.Context(), copied, url, true, asItWas) }) // some fail: another has removed their file
+		}
+		restores.Wait()
+		d, err := db.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, _ := organizations(t, d); rows != 1 {
+			t.Fatalf("%d organizations; want that of the backup", rows)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestBackupRefuses(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
