@@ -66,10 +66,8 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		if err := s.useUp(ctx, tx, &o); err != nil {
 			return err
 		}
-		if o.channel == mailed { // the link proves the address
-			if err := s.orgs().VerifyOwnEmail(ctx, tx, c.UserID); err != nil {
-				return err
-			}
+		if err := s.prove(ctx, tx, c, o); err != nil {
+			return err
 		}
 		m, err := s.orgs().InsertMember(ctx, tx, c, joining(o, org.User{Email: o.TargetEmail}))
 		if err != nil {
@@ -82,6 +80,14 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		return s.accepted(ctx, tx, c, o)
 	})
 	return joined, err
+}
+
+// prove marks the caller's address as verified if they have the link that was mailed to it.
+func (s Service) prove(ctx context.Context, tx *db.Tx, c access.Caller, o Opened) error {
+	if o.channel != mailed {
+		return nil
+	}
+	return s.orgs().VerifyOwnEmail(ctx, tx, c.UserID)
 }
 
 // DeclineMine removes an invite to the caller's own address, with the token of its link where AcceptMine needs it.
