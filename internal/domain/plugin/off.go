@@ -92,7 +92,7 @@ func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w With
 		return Version{}, err
 	}
 	off := Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}
-	return s.setWithdrawn(ctx, c, id, w.Number, off, activity.Withdrawn, w.GoTo.Value)
+	return s.setWithdrawn(ctx, c, id, w.Number, off, w.GoTo.Value)
 }
 
 // sameRun reports whether withdrawing v also withdraws other.
@@ -130,45 +130,54 @@ func (s Service) moveOff(ctx context.Context, tx *db.Tx, c access.Caller, p *Plu
 
 // Restore lets a withdrawn version, and those with the same bundle, run again.
 func (s Service) Restore(ctx context.Context, c access.Caller, id, number int64) (Version, error) {
-	return s.setWithdrawn(ctx, c, id, number, Off{}, activity.Restored, 0)
+	return s.setWithdrawn(ctx, c, id, number, Off{}, 0)
 }
 
 // setWithdrawn withdraws or restores a version. A plugin that is at a version to be withdrawn goes to the one numbered
 // goTo.
-func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb, goTo int64) (v Version, err error) {
+func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number int64, to Off, goTo int64) (v Version, err error) {
 	if err := MayManage(c); err != nil {
 		return Version{}, err
 	}
 	defer s.Bundles.Invalidate()
-	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, c, err := s.lockOwn(ctx, tx, c, id)
-		if err != nil {
-			return err
-		}
-		if v, err = versionAsked(ctx, tx, id, number); err != nil || v.Withdrawn.Is() == to.Is() {
-			return err
-		}
-		if to.Is() {
-			if err := s.moveOff(ctx, tx, c, &p, v, goTo); err != nil {
-				return err
-			}
-		}
-		if err := updateWithdrawn(ctx, tx, id, v, to); err != nil {
-			return err
-		}
-		if err := s.follow(ctx, tx, c, id); err != nil {
-			return err
-		}
-		why := activity.Reason("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
-		if err := activity.Record(ctx, tx, c.Did(activityEntry(p, verb, []activity.Change{why})), s.DB.Now()); err != nil {
-			return err
-		}
-		if v, err = findVersionAndUsers(ctx, tx, id, number, ""); err != nil {
-			return err
-		}
-		return access.KeepAnswer(ctx, tx, v)
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		v, err = s.setWithdrawnIn(ctx, tx, c, id, number, to, goTo)
+		return err
 	})
 	return v, err
+}
+
+// setWithdrawnIn is setWithdrawn in a transaction.
+func (s Service) setWithdrawnIn(ctx context.Context, tx *db.Tx, c access.Caller, id, number int64, to Off, goTo int64) (Version, error) {
+	p, c, err := s.lockOwn(ctx, tx, c, id)
+	if err != nil {
+		return Version{}, err
+	}
+	v, err := versionAsked(ctx, tx, id, number)
+	if err != nil || v.Withdrawn.Is() == to.Is() {
+		return v, err
+	}
+	verb := activity.Restored
+	if to.Is() {
+		verb = activity.Withdrawn
+		if err := s.moveOff(ctx, tx, c, &p, v, goTo); err != nil {
+			return Version{}, err
+		}
+	}
+	if err := updateWithdrawn(ctx, tx, id, v, to); err != nil {
+		return Version{}, err
+	}
+	if err := s.follow(ctx, tx, c, id); err != nil {
+		return Version{}, err
+	}
+	why := activity.Reason("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
+	if err := activity.Record(ctx, tx, c.Did(activityEntry(p, verb, []activity.Change{why})), s.DB.Now()); err != nil {
+		return Version{}, err
+	}
+	if v, err = findVersionAndUsers(ctx, tx, id, number, ""); err != nil {
+		return Version{}, err
+	}
+	return v, access.KeepAnswer(ctx, tx, v)
 }
 
 // versionAsked reads the version that a request names, and checks the request's preconditions. It locks the users that
