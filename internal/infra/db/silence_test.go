@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -110,5 +112,31 @@ func TestReleasedConnection(t *testing.T) {
 	d.SetPatience(time.Minute)
 	if _, err := db.One[int](t.Context(), d, nil, `SELECT 1`); err != nil {
 		t.Error(err)
+	}
+}
+
+// A user and an organization can be erased, even if that takes longer than a transaction may.
+func TestErasingMayTakeLong(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	s := org.Service{DB: d, Keys: access.NewKeys(d)}
+	o, err := s.Create(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const email = "ada@x.example"
+	err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: access.Member})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.SetPatience(-time.Hour)
+	if _, err := s.EraseUser(t.Context(), email); err != nil {
+		t.Errorf("a user: %v", err)
+	}
+	if _, err := s.EraseOrganization(t.Context(), o.ID); err != nil {
+		t.Errorf("an organization: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 		conn, err := p.pool.Acquire(ctx)
 		switch {
 		case err == nil:
-			setDeadline(conn, time.Now().Add(p.Patience))
+			SetDeadline(conn, time.Now().Add(p.Patience))
 			return Conn{conn, slot.shard, slot}, nil
 		case !Says(err, TooManyConnections):
 			p.slots.leave(slot)
@@ -51,13 +51,13 @@ func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 
 // Release returns a connection to the pool.
 func (p *Pool) Release(conn Conn) {
-	setDeadline(conn.Conn, time.Time{})
+	SetDeadline(conn.Conn, time.Time{})
 	conn.Release()
 	p.slots.leave(conn.slot)
 }
 
-// setDeadline fails only on a closed connection, whose next use fails too.
-func setDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
+// SetDeadline sets when a connection stops working. It fails only on a closed connection, whose next use fails too.
+func SetDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
 
 // Waits returns how many callers wait for a connection now, and how long all earlier ones together have waited.
 func (p *Pool) Waits() (now int, all time.Duration) { return p.slots.waits() }
