@@ -34,7 +34,7 @@ func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS INTEGER), CAST($6 AS BIGINT)
 		FROM sites WHERE id = $2`+kept+`
-		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
+		ON CONFLICT (site_id, app_id, minute, version, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
 		k.AppID, k.Site.ID, k.Number, k.minute, k.bucket, n)
 }
 
@@ -45,7 +45,7 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 			CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS TIMESTAMPTZ),
 			CAST($11 AS TIMESTAMPTZ)
 		FROM sites WHERE id = $2`+kept+`
-		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen,
+		ON CONFLICT (site_id, app_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen,
 			first_at = CASE WHEN excluded.first_at < site_errors.first_at THEN excluded.first_at ELSE site_errors.first_at END,
 			last_at = CASE WHEN excluded.last_at > site_errors.last_at THEN excluded.last_at ELSE site_errors.last_at END`,
 		k.AppID, k.Site.ID, k.digest(), k.Number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
@@ -87,7 +87,7 @@ func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT app_id, site_id, organization_id, version, CAST($4 AS BIGINT), bucket, CAST(SUM(views) AS BIGINT)`+ofHour+`
 		GROUP BY app_id, site_id, organization_id, version, bucket
-		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = excluded.views`, h.AppID, h.siteID, h.Number, h.minute)
+		ON CONFLICT (site_id, app_id, minute, version, bucket) DO UPDATE SET views = excluded.views`, h.AppID, h.siteID, h.Number, h.minute)
 	if err != nil {
 		return err
 	}
@@ -103,12 +103,15 @@ type total struct {
 
 func (t *total) fields() []any { return []any{&t.version, &t.bucket, &t.views} }
 
+// ofSites selects one site, or all of the organization if $3 is 0.
+const ofSites = ` FROM (SELECT id FROM sites WHERE organization_id = $1 AND (CAST($3 AS BIGINT) = 0 OR id = $3)) s`
+
 // listTotals lists the views on one site, or on all of the organization if siteID is 0.
 func listTotals(ctx context.Context, q db.Querier, organizationID string, appID, siteID, since int64) ([]total, error) {
 	return db.All(ctx, q, (*total).fields, `
-		SELECT version, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
-		WHERE organization_id = $1 AND app_id = $2 AND (CAST($3 AS BIGINT) = 0 OR site_id = $3) AND minute >= $4
-		GROUP BY version, bucket ORDER BY version DESC, bucket`, organizationID, appID, siteID, since)
+		SELECT c.version, c.bucket, CAST(SUM(c.views) AS BIGINT)`+ofSites+`
+		JOIN site_counts c ON c.site_id = s.id AND c.app_id = $2 AND c.minute >= $4
+		GROUP BY c.version, c.bucket ORDER BY c.version DESC, c.bucket`, organizationID, appID, siteID, since)
 }
 
 func (e *Error) fields() []any {
@@ -117,9 +120,9 @@ func (e *Error) fields() []any {
 
 func listErrors(ctx context.Context, q db.Querier, organizationID string, appID, siteID int64, since time.Time) ([]Error, error) {
 	return db.All(ctx, q, (*Error).fields, `
-		SELECT version, name, message, line_number, column_number, seen, first_at, last_at FROM site_errors
-		WHERE organization_id = $1 AND app_id = $2 AND (CAST($3 AS BIGINT) = 0 OR site_id = $3) AND last_at >= $4
-		ORDER BY last_at DESC, digest LIMIT 1000`, organizationID, appID, siteID, since)
+		SELECT e.version, e.name, e.message, e.line_number, e.column_number, e.seen, e.first_at, e.last_at`+ofSites+`
+		JOIN site_errors e ON e.site_id = s.id AND e.app_id = $2 AND e.last_at >= $4
+		ORDER BY e.last_at DESC, e.digest LIMIT 1000`, organizationID, appID, siteID, since)
 }
 
 // appsOnPage selects the apps on a page of a site's apps.

@@ -20,8 +20,8 @@ func (c *Counts) Tidy(ctx context.Context) error {
 	now := c.DB.Now()
 	return errors.Join(
 		c.makeHours(ctx, now.Add(-keepMinutes).Truncate(time.Hour)),
-		queries.DeleteOld(ctx, c.DB, `site_counts`, `app_id, site_id, version, minute, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute`, now.Add(-keepHours).Unix()/60),
-		queries.DeleteOld(ctx, c.DB, `site_errors`, `app_id, site_id, digest`, `last_at < $1 ORDER BY last_at`, now.Add(-keepHours)))
+		queries.DeleteOld(ctx, c.DB, `site_counts`, `site_id, app_id, minute, version, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute`, now.Add(-keepHours).Unix()/60),
+		queries.DeleteOld(ctx, c.DB, `site_errors`, `site_id, app_id, digest`, `last_at < $1 ORDER BY last_at`, now.Add(-keepHours)))
 }
 
 // makeHours adds up the minutes before a time to hours, each hour in its own transaction.

@@ -349,7 +349,7 @@ CREATE TABLE site_counts (
 	minute          BIGINT NOT NULL, -- since 1970; for an hour, its first
 	bucket          INTEGER NOT NULL, -- of the time until it ran; below 0: it did not run, see counts.go
 	views           BIGINT NOT NULL,
-	PRIMARY KEY (app_id, site_id, version, minute, bucket)
+	PRIMARY KEY (site_id, app_id, minute, version, bucket) -- minutes before versions: health asks for the last hours of all versions
 );
 CREATE INDEX site_counts_minutes ON site_counts (minute) WHERE minute % 60 > 0;
 CREATE INDEX site_counts_hours ON site_counts (minute) WHERE minute % 60 = 0;
@@ -367,7 +367,7 @@ CREATE TABLE site_errors (
 	seen            BIGINT NOT NULL,
 	first_at        {{timestamp}} NOT NULL,
 	last_at         {{timestamp}} NOT NULL,
-	PRIMARY KEY (app_id, site_id, digest)
+	PRIMARY KEY (site_id, app_id, digest)
 );
 CREATE INDEX site_errors_last ON site_errors (organization_id, last_at, app_id);
 CREATE INDEX site_errors_age ON site_errors (last_at);
