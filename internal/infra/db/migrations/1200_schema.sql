@@ -464,7 +464,7 @@ CREATE TABLE activity (
 	data_erased     BOOLEAN NOT NULL DEFAULT FALSE -- data was erased early, with a person or the organization
 );
 -- The index has all columns for counting entries by user, key or object.
-CREATE INDEX activity_scope ON activity (organization_id, scope, created_at, id, user_id, key_id, item_id);
+CREATE INDEX activity_scope ON activity (organization_id, scope, created_at, id, user_id, key_id, item_id, activity);
 
 -- The background job gives each entry its number. In the entry's own row, that would rewrite the whole row.
 CREATE TABLE activity_numbers (
