@@ -67,9 +67,9 @@ On the database, it is foyer admin app in place of foyer app.
 
 var apps = terminal.View[client.App]{
 	Columns: "ID NAME TYPE TAG LATEST GLOBAL ORGANIZATION URL",
-	More:    "DESCRIPTION ICON",
+	More:    "ICON DESCRIPTION",
 	Row: func(a client.App) []any {
-		return []any{a.ID, a.Name, a.PluginType, a.Tag, a.LatestTag, a.IsGlobal, a.OrganizationName, a.URL, a.Description, a.Icon}
+		return []any{a.ID, a.Name, a.PluginType, a.Tag, a.LatestTag, a.IsGlobal, a.OrganizationName, a.URL, a.Icon, a.Description}
 	},
 }
 

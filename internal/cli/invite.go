@@ -49,11 +49,11 @@ func levelName(l client.Level) string {
 
 var invites = terminal.View[client.Invite]{
 	Columns: "ID EMAIL LEVEL CREATED STATUS INVITED-BY MAIL TRIES WHY",
-	More:    "FIRST-NAME MESSAGE ACCEPTED",
+	More:    "FIRST-NAME ACCEPTED MESSAGE",
 	Row: func(i client.Invite) []any {
 		return []any{
 			i.ID, i.TargetEmail, levelName(i.Level), i.CreatedAt, i.Status, i.CreatedBy.Email,
-			i.Delivery.State, i.Delivery.Attempts, i.Delivery.Detail, i.FirstName, i.Message, i.AcceptedAt,
+			i.Delivery.State, i.Delivery.Attempts, i.Delivery.Detail, i.FirstName, i.AcceptedAt, i.Message,
 		}
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -83,6 +84,21 @@ func TestInviteIDsInUpperCase(t *testing.T) {
 	run("admin", "invite", "link", strings.ToUpper(id))
 	if out, _ := run("admin", "invite", "delete", "--yes", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
 		t.Errorf("delete: %q", out)
+	}
+}
+
+// In a wide table, a long text makes its own row longer, and no other.
+func TestLongTextsAreLast(t *testing.T) {
+	t.Parallel()
+	run, long := newRunner(t, map[string]string{}), strings.Repeat("w", 1000)
+	for i, text := range []string{long, "short"} {
+		run("admin", "app", "create", "--name=App"+strconv.Itoa(i), "--description="+text)
+		run("admin", "invite", "create", fmt.Sprintf("--email=p%d@x.example", i), "--message="+text)
+	}
+	for _, noun := range []string{"app", "invite"} {
+		if out, _ := run("admin", noun, "list", "-o", "wide"); len(out) < len(long) || len(out) > 2*len(long) {
+			t.Errorf("%s list: %d bytes", noun, len(out))
+		}
 	}
 }
 

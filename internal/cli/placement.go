@@ -13,11 +13,11 @@ import (
 
 var placements = terminal.View[client.Placement]{
 	Columns: "APP NAME ENABLED POSITION PINNED RUNNING PATHS HELD",
-	More:    "CONFIG CREATED UPDATED",
+	More:    "CREATED UPDATED CONFIG",
 	Row: func(p client.Placement) []any {
 		return []any{
-			p.AppID, p.Name, p.Enabled, p.Position, p.Version, p.Running, strings.Join(p.Paths, " "), p.Held, string(p.Config),
-			p.CreatedAt, p.UpdatedAt,
+			p.AppID, p.Name, p.Enabled, p.Position, p.Version, p.Running, strings.Join(p.Paths, " "), p.Held, p.CreatedAt, p.UpdatedAt,
+			string(p.Config),
 		}
 	},
 }

@@ -130,7 +130,7 @@ func (o *Output) line(text []byte) error {
 // View describes how to show things of one kind.
 type View[T any] struct {
 	Columns string // separated by spaces
-	More    string // columns that a plain table lacks
+	More    string // columns that a plain table lacks; the longest texts come last, since each row is padded up to the last column
 	Row     func(T) []any
 	Object  func([]byte, T) []byte // appends its JSON; nil: encoding/json does
 }
