@@ -194,15 +194,22 @@ func (r *Request) Of(userID int64) {
 	r.user = userID
 }
 
+// User returns the id of the request's user; 0: there is none, or none is known yet.
+func (r *Request) User() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.user
+}
+
 // Enter waits for the request's turn; leave ends it. Waiting users do not hold up each other.
 func (r *Request) Enter(ctx context.Context) (leave func(), err error) {
 	if r == nil {
 		return func() {}, nil
 	}
-	r.mu.Lock()
-	user := r.user
-	r.mu.Unlock()
-	return r.limit.Turns.Enter(ctx, strconv.FormatInt(user, 10))
+	return r.limit.Turns.Enter(ctx, strconv.FormatInt(r.User(), 10))
 }
 
 // Part returns a request of the same user with its own End, for memory that is released before r ends.

@@ -2,11 +2,14 @@ package db_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -52,6 +55,40 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 		cancelNow()
 		if err := d.InTx(canceled, func(context.Context, *db.Tx) error { return nil }); err == nil {
 			t.Error("a transaction was begun for nobody")
+		}
+	})
+}
+
+// However many slow transactions of one user wait, another user's has its turn soon.
+func TestUsersTakeTurns(t *testing.T) {
+	t.Parallel()
+	const slow = `SELECT COUNT(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT i FROM n) n`
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		of := func(user int64) context.Context {
+			r := inflight.New(1 << 20).Begin(nil)
+			r.Of(user)
+			return inflight.With(t.Context(), r)
+		}
+		many, cancel := context.WithCancel(of(1))
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer cancel()
+		const transactions = 40
+		var done atomic.Int64
+		for range transactions {
+			all.Go(func() {
+				_ = d.InTx(many, func(ctx context.Context, tx *db.Tx) error {
+					_, err := db.One[int](ctx, tx, nil, slow)
+					done.Add(1)
+					return err
+				})
+			})
+		}
+		for waiting := 0; waiting < transactions/2; runtime.Gosched() {
+			_, waiting, _ = d.Stats()
+		}
+		if _, inTx := ask(of(2), d); inTx != nil || done.Load() > transactions/2 {
+			t.Errorf("%v, after %d of another user", inTx, done.Load())
 		}
 	})
 }

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"foyer/internal/infra/db/queue"
@@ -66,8 +65,12 @@ func (w *writer) close() error {
 	return w.conn.Close()
 }
 
-// share runs the units of a batch in one commit.
-func (w *writer) share(units []*queue.Unit) {
+// maxBatch is how long the units of a batch may run before it is committed, so that others get their turn.
+const maxBatch = 50 * time.Millisecond
+
+// share runs the units of a batch in one commit. It returns how many, since the batch ends when one fails, or when it has
+// taken long.
+func (w *writer) share(units []*queue.Unit) (served int) {
 	if rehearse {
 		w.rehearse(units)
 	}
@@ -75,11 +78,16 @@ func (w *writer) share(units []*queue.Unit) {
 		for _, u := range units {
 			u.Err = err
 		}
-		return
+		return len(units)
 	}
-	if slices.ContainsFunc(units, w.attempt) || w.addCounts() != nil {
+	broken := false
+	for began := time.Now(); served < len(units) && !broken && (served == 0 || time.Since(began) < maxBatch); served++ {
+		broken = w.attempt(units[served])
+	}
+	units = units[:served]
+	if broken || w.addCounts() != nil {
 		w.withoutFailed(units)
-		return
+		return served
 	}
 	if err := w.commit(); err != nil {
 		err = errors.Join(err, w.rollback())
@@ -87,6 +95,7 @@ func (w *writer) share(units []*queue.Unit) {
 			u.Err = errors.Join(u.Err, err)
 		}
 	}
+	return served
 }
 
 // rehearse runs the units once before the real run, and rolls them back: tests show that what the functions leave behind

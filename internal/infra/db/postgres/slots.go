@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/purpose"
 )
 
@@ -21,13 +22,15 @@ const (
 var ErrNoConnection = errors.New("no connection to the database was free in time")
 
 // slots limits the number of connections. Callers share them by use (see purpose.With): a use gets no more than about
-// half of the slots that other uses leave, so that callers that wait for a locked table leave some to the others.
+// half of the slots that other uses leave, so that callers that wait for a locked table leave some to the others. A slot
+// goes to the user with the fewest.
 type slots struct {
 	mu      sync.Mutex
 	free    int
 	shards  []int // the free ones: each transaction needs one
 	held    map[use]int
-	waiting []*waiter // in the order they came
+	byUser  map[int64]int // how many slots they hold
+	waiting []*waiter     // in the order they came
 	waited  time.Duration
 }
 
@@ -37,20 +40,26 @@ type use struct {
 	inTx    bool
 }
 
+// caller is who wants a slot, and for what.
+type caller struct {
+	use
+	user int64 // 0: nobody's work
+}
+
 // slot is the right to a connection.
 type slot struct {
-	use
+	caller
 	shard int // for a transaction
 }
 
 type waiter struct {
-	use
+	caller
 	in    chan slot
 	since time.Time
 }
 
 func newSlots(connections, shards int) *slots {
-	s := &slots{free: connections, held: map[use]int{}}
+	s := &slots{free: connections, held: map[use]int{}, byUser: map[int64]int{}}
 	for shard := range shards {
 		s.shards = append(s.shards, shard)
 	}
@@ -60,12 +69,12 @@ func newSlots(connections, shards int) *slots {
 // enter waits for a slot until a deadline.
 func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, error) {
 	s.mu.Lock()
-	what := use{purpose.Of(ctx), inTx}
-	if s.may(what) {
+	who := caller{use{purpose.Of(ctx), inTx}, inflight.From(ctx).User()}
+	if s.may(who.use) {
 		defer s.mu.Unlock()
-		return s.take(what), nil
+		return s.take(who), nil
 	}
-	w := &waiter{what, make(chan slot, 1), time.Now()}
+	w := &waiter{who, make(chan slot, 1), time.Now()}
 	s.waiting = append(s.waiting, w)
 	s.mu.Unlock()
 	ctx, cancel := context.WithDeadlineCause(ctx, until, ErrNoConnection)
@@ -90,27 +99,37 @@ func (s *slots) may(u use) bool {
 	return s.free > 0 && (held == 0 || held < s.free) && (!u.inTx || len(s.shards) > 0)
 }
 
-func (s *slots) take(u use) slot {
-	taken := slot{use: u}
-	if u.inTx {
+func (s *slots) take(c caller) slot {
+	taken := slot{caller: c}
+	if c.inTx {
 		last := len(s.shards) - 1
 		taken.shard, s.shards = s.shards[last], s.shards[:last]
 	}
 	s.free--
-	s.held[u]++
+	s.held[c.use]++
+	if c.user != 0 {
+		s.byUser[c.user]++
+	}
 	return taken
 }
 
 // admit gives slots to the waiting callers that may have one.
 func (s *slots) admit() {
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
-		if !s.may(w.use) {
-			return false
+	for {
+		next := -1
+		for i, w := range s.waiting {
+			if s.may(w.use) && (next < 0 || s.byUser[w.user] < s.byUser[s.waiting[next].user]) {
+				next = i
+			}
 		}
-		w.in <- s.take(w.use)
+		if next < 0 {
+			return
+		}
+		w := s.waiting[next]
+		s.waiting = slices.Delete(s.waiting, next, next+1)
+		w.in <- s.take(w.caller)
 		s.waited += time.Since(w.since)
-		return true
-	})
+	}
 }
 
 func (s *slots) waits() (now int, all time.Duration) {
@@ -134,6 +153,9 @@ func (s *slots) giveBack(given slot) {
 	s.free++
 	if s.held[given.use]--; s.held[given.use] == 0 {
 		delete(s.held, given.use)
+	}
+	if s.byUser[given.user]--; s.byUser[given.user] <= 0 { // below 0: nobody's work is not counted
+		delete(s.byUser, given.user)
 	}
 }
 

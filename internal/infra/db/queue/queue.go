@@ -8,10 +8,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"foyer/internal/base/inflight"
 )
 
 // Queue collects callers into batches: those that come while a batch is served share the next one. A single caller is
-// served immediately.
+// served immediately. When a batch ends early, users who are in it wait behind the others.
 type Queue struct {
 	ready chan struct{} // there may be enough callers, or the queue is closed
 	done  chan struct{}
@@ -29,6 +31,8 @@ type Unit struct {
 	Work func() error
 	Err  error // the result
 
+	user   int64 // 0: nobody's work
+	over   func() error
 	served chan struct{}
 	since  time.Time
 }
@@ -43,8 +47,9 @@ const (
 	maxPause = time.Millisecond
 )
 
-// Start calls serve for one batch after another until the queue is closed.
-func Start(serve func(batch []*Unit)) *Queue {
+// Start calls serve for one batch after another until the queue is closed. serve returns how many units it has served, at
+// least one; the others are in later batches.
+func Start(serve func(batch []*Unit) (served int)) *Queue {
 	q := &Queue{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
 	q.pause.Stop()
 	go q.run(serve)
@@ -56,7 +61,7 @@ func (q *Queue) Do(ctx context.Context, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	u := &Unit{Work: work, served: make(chan struct{}), since: time.Now()}
+	u := &Unit{Work: work, user: inflight.From(ctx).User(), over: ctx.Err, served: make(chan struct{}), since: time.Now()}
 	if !q.join(u) {
 		return ErrClosed
 	}
@@ -115,7 +120,7 @@ func (q *Queue) Close() {
 	<-q.done
 }
 
-func (q *Queue) run(serve func(batch []*Unit)) {
+func (q *Queue) run(serve func(batch []*Unit) (served int)) {
 	defer close(q.done)
 	batch := make([]*Unit, 0, maxShared)
 	for {
@@ -125,9 +130,10 @@ func (q *Queue) run(serve func(batch []*Unit)) {
 			return
 		}
 		began := time.Now()
-		serve(batch)
-		q.note(batch, time.Since(began))
-		for _, u := range batch {
+		n := serve(batch)
+		q.putBack(batch[:n], batch[n:], began)
+		q.note(n, time.Since(began))
+		for _, u := range batch[:n] {
 			close(u.served)
 		}
 		clear(batch)
@@ -192,9 +198,37 @@ func (q *Queue) giveUp() {
 	q.batching.timedOut()
 }
 
-// note records how many callers there are at the end of a batch.
-func (q *Queue) note(batch []*Unit, took time.Duration) {
+// putBack makes the rest of a batch wait again: before callers that came since it began, but users who were served wait
+// behind the others.
+func (q *Queue) putBack(served, rest []*Unit, began time.Time) {
+	if len(rest) == 0 {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.batching.observe(min(len(batch)+len(q.waiting), maxShared), took)
+	hadTurn := func(u *Unit) bool {
+		return u.user != 0 && slices.ContainsFunc(served, func(s *Unit) bool { return s.user == u.user })
+	}
+	var first, behind []*Unit
+	for i, u := range slices.Concat(rest, q.waiting) {
+		if i < len(rest) {
+			u.since = began // take has counted the wait before
+		}
+		switch u.Err = u.over(); {
+		case u.Err != nil: // whoever is done cannot leave during a batch, and does so now
+			close(u.served)
+		case hadTurn(u):
+			behind = append(behind, u)
+		default:
+			first = append(first, u)
+		}
+	}
+	q.waiting = append(first, behind...)
+}
+
+// note records how many callers there are at the end of a batch that has served n.
+func (q *Queue) note(n int, took time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.batching.observe(min(n+len(q.waiting), maxShared), took)
 }

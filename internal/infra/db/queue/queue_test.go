@@ -9,12 +9,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/infra/db/queue"
 )
 
 // start starts a queue whose batches are served by serve.
 func start(serve func()) (do func(context.Context) error, stop func()) {
-	q := queue.Start(func([]*queue.Unit) { serve() })
+	q := queue.Start(func(batch []*queue.Unit) int {
+		serve()
+		return len(batch)
+	})
 	return func(ctx context.Context) error { return q.Do(ctx, nil) }, q.Close
 }
 
@@ -172,6 +176,44 @@ func TestLeaveQueue(t *testing.T) {
 		}
 		if *batches != 1 {
 			t.Errorf("%d batches", *batches)
+		}
+	})
+}
+
+// When a batch ends early, those who are left are served later: users who were in it after the others. Who gives up
+// meanwhile is not served.
+func TestBatchEndsEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.Start(func(batch []*queue.Unit) int {
+			time.Sleep(time.Second)
+			batch[0].Err = batch[0].Work()
+			return 1
+		})
+		var order []int64
+		var all sync.WaitGroup
+		do := func(ctx context.Context, user int64, want error) {
+			r := inflight.New(1).Begin(nil)
+			r.Of(user)
+			all.Go(func() {
+				err := q.Do(inflight.With(ctx, r), func() error { order = append(order, user); return nil })
+				if !errors.Is(err, want) {
+					t.Errorf("user %d: %v", user, err)
+				}
+			})
+			synctest.Wait()
+		}
+		hasty, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond) // during the second batch
+		defer cancel()
+		for range 3 {
+			do(t.Context(), 1, nil)
+		}
+		do(hasty, 3, context.DeadlineExceeded)
+		do(t.Context(), 2, nil)
+		all.Wait()
+		q.Close()
+		if want := []int64{1, 1, 2, 1}; !slices.Equal(order, want) {
+			t.Errorf("served %v, want %v", order, want)
 		}
 	})
 }
