@@ -59,6 +59,7 @@ type Server struct {
 // Run serves until ctx is done. Then it stops the listener, the work that requests feed and the database, in this order.
 func (s Server) Run(ctx context.Context) (err error) {
 	limitMemory(s.Config.InFlightLimit)
+	s.Log = slog.New(newRepeats(s.Log.Handler()))
 	for _, name := range s.Config.Unknown {
 		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
 	}
