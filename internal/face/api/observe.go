@@ -107,10 +107,12 @@ func loggedPath(r *http.Request) string {
 		return unknown
 	case secretive.MatchString(r.URL.Path):
 		return r.Pattern
-	case len(r.URL.Path) > maxLoggedPath:
-		return r.URL.Path[:maxLoggedPath] + "…"
 	}
-	return r.URL.Path
+	path := r.URL.EscapedPath() // a terminal that shows the log would obey some characters of Unicode
+	if len(path) > maxLoggedPath {
+		return path[:maxLoggedPath] + "…"
+	}
+	return path
 }
 
 // maxLoggedPath is how many bytes of a path are logged: otherwise a client could fill the disk.

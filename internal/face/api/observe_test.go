@@ -147,6 +147,19 @@ func TestLoggedCaller(t *testing.T) {
 	})
 }
 
+// A path is logged as in the request: what a terminal would obey, or show in another order, stays escaped.
+func TestLoggedPathIsEscaped(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, log, _ := newRig(t, d).observed()
+		const path = "/api/organizations/%C2%9B2J%E2%80%AEx/members"
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if !strings.Contains(log.String(), `"path":"`+path+`"`) {
+			t.Error(log.String())
+		}
+	})
+}
+
 // A request refused for its path or method also has a code in the log and the metrics.
 func TestCodeWithoutRoute(t *testing.T) {
 	t.Parallel()
