@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -232,16 +233,16 @@ func explain(host string, err error) error {
 	if isTimeout(err) {
 		problem = "did not answer in time"
 	}
-	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(err)}
+	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(host, err)}
 }
 
 // cause returns details for the operator, such as addresses that callers must not see; nil if they might contain the url.
-func cause(err error) error {
+func cause(host string, err error) error {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
-		return network
+		return fmt.Errorf("%s: %w", host, network)
 	}
 	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return certificate
+		return fmt.Errorf("%s: %w", host, certificate)
 	}
 	return nil
 }

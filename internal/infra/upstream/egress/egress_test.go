@@ -2,7 +2,9 @@ package egress_test
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -228,6 +230,18 @@ func TestAnswers(t *testing.T) {
 	body, err := get(t, loopback, serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, exact) }))
 	if err != nil || body != exact {
 		t.Errorf("an answer of exactly the limit: %d bytes, %v", len(body), err)
+	}
+}
+
+// The log says which host's certificate is wrong, and how.
+func TestCauseNamesTheHost(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	_, err := get(t, loopback, strings.Replace(server.URL, "://", "://joe:s3cret@", 1))
+	if got := fmt.Sprint(fault.Of(err)[0].Cause); !strings.HasPrefix(got, server.Listener.Addr().String()+": tls: failed to verify certificate") {
+		t.Errorf("%v: %s", err, got)
 	}
 }
 
