@@ -207,6 +207,19 @@ func TestConsoleOverTheRate(t *testing.T) {
 	v.want(429, "too large to keep", over(source, "do", "save", "filename", "a.txt", "text", strings.Repeat("x", 1<<20)))
 }
 
+// Signing in with a key counts for its user, like other requests with the key.
+func TestConsoleSignInOverTheRate(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{RateLimit: 6})
+	v := visit(t, s, "")
+	v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	var got shown
+	for n := 0; n < 60 && got.status != http.StatusTooManyRequests; n++ { // one in ten seconds is allowed
+		got = v.post("/console/session", "key", s.key)
+	}
+	v.want(429, "At most 6 requests a minute", got)
+}
+
 // Without the catalog, the other ways to an app still work.
 func TestConsoleWithoutACatalog(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func counting(t *testing.T, cfg config.Config) (url string, close func() map[str
 	}))
 	host := markup.Host{BaseURL: url, RequestID: api.RequestID, Report: behind.Report, Check: behind.CheckPeer, Limit: behind.LimitPeer, Address: behind.ClientAddress}
 	(&console.Console{
-		Host: host, Keys: d.Keys, ByKey: true, SignIn: d.SignIn, Addresses: d.Addresses, TryKey: d.Sites.TryKey, Preview: d.Invites.Preview, ReviewInstall: d.Plugins.ReviewInstall, Compare: d.Plugins.Compare,
+		Host: host, Keys: d.Keys, LimitUser: behind.LimitUser, ByKey: true, SignIn: d.SignIn, Addresses: d.Addresses, TryKey: d.Sites.TryKey, Preview: d.Invites.Preview, ReviewInstall: d.Plugins.ReviewInstall, Compare: d.Plugins.Compare,
 	}).Register(to)
 	most := map[string]int64{}
 	var one sync.Mutex

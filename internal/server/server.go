@@ -182,7 +182,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 	a.Stopping = ctx.Done()
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress, Network: a.ClientNetwork}
 	members := &console.Console{
-		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, InviteTTL: d.Organizations.MaxInviteTTL, SignIn: d.SignIn, Addresses: d.Addresses, TryKey: d.Sites.TryKey, Preview: d.Invites.Preview, ReviewInstall: d.Plugins.ReviewInstall, Compare: d.Plugins.Compare,
+		Host: host, Keys: d.Keys, LimitUser: a.LimitUser, Mails: d.Invites.Mails, InviteTTL: d.Organizations.MaxInviteTTL, SignIn: d.SignIn, Addresses: d.Addresses, TryKey: d.Sites.TryKey, Preview: d.Invites.Preview, ReviewInstall: d.Plugins.ReviewInstall, Compare: d.Plugins.Compare,
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
 	pages := &invitation.Pages{

@@ -98,7 +98,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 		rec.key = access.Prefix(key)
 	}
 	inflight.From(r.Context()).Of(identity.UserID)
-	if err := a.byUser.take(w, identity.UserID, a.Keys.Now()); err != nil {
+	if err := a.LimitUser(w, identity.UserID); err != nil {
 		return access.Caller{}, err
 	}
 	caller, err := a.allow(r, route, identity)
@@ -151,6 +151,11 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 func bearer(r *http.Request) (key string, ok bool) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimSpace(key), strings.EqualFold(scheme, "Bearer") // RFC 9110 section 11.1: case-insensitive
+}
+
+// LimitUser counts a request of a user, and refuses it if the user has made too many.
+func (a *API) LimitUser(w http.ResponseWriter, userID int64) error {
+	return a.byUser.take(w, userID, a.Keys.Now())
 }
 
 // LimitPeer counts a request without a valid key, and refuses it if its address has made too many.

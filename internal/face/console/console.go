@@ -30,7 +30,9 @@ import (
 // the API in the viewer's session (ADR 10).
 type Console struct {
 	markup.Host
-	Keys          *access.Keys
+	Keys *access.Keys
+	// LimitUser counts a request of a user, and refuses it if the user has made too many.
+	LimitUser     func(w http.ResponseWriter, userID int64) error
 	SignIn        signin.Service
 	Addresses     addresschange.Service
 	ByKey, ByMail bool          // people may sign in this way

@@ -120,7 +120,8 @@ func fieldsOf(form url.Values) []field {
 	return all
 }
 
-// signInByKey signs in with a key. Anybody may send one: wrong ones are counted.
+// signInByKey signs in with a key. Anybody may send one: wrong ones are counted by address, right ones by user, since
+// each stores a session and entries of the activity.
 func (c *Console) signInByKey(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Check(w, r); err != nil {
 		return err
@@ -134,7 +135,13 @@ func (c *Console) signInByKey(w http.ResponseWriter, r *http.Request) error {
 	if !c.ByKey {
 		return fault.New(fault.Denied, "This server does not let users sign in with a key.")
 	}
-	session, err := c.SignIn.ByKey(r.Context(), strings.TrimSpace(r.PostForm.Get("key")), c.draft(w, r))
+	key := strings.TrimSpace(r.PostForm.Get("key"))
+	if known, err := c.Keys.Identify(r.Context(), key); err == nil {
+		if err := c.LimitUser(w, known.UserID); err != nil {
+			return err
+		}
+	}
+	session, err := c.SignIn.ByKey(r.Context(), key, c.draft(w, r))
 	if err != nil {
 		return err
 	}
