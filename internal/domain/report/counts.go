@@ -78,14 +78,14 @@ type Site struct {
 type Version struct{ AppID, Number int64 }
 
 type viewKey struct {
-	Site
+	site Site
 	Version
 	minute int64
 	bucket int
 }
 
 type errorKey struct {
-	Site
+	site Site
 	Version
 	name, message string
 	line, column  int64
@@ -208,10 +208,10 @@ func (c *Counts) Take(s Site, r Report, ran map[Version]bool) {
 // noteViews adds n views to a key.
 func (c *Counts) noteViews(key viewKey, n int64) {
 	if _, ok := c.views[key]; !ok {
-		if c.viewsOf[key.OrganizationID] >= maxViews || len(c.views) >= maxPending {
+		if c.viewsOf[key.site.OrganizationID] >= maxViews || len(c.views) >= maxPending {
 			return
 		}
-		c.viewsOf[key.OrganizationID]++
+		c.viewsOf[key.site.OrganizationID]++
 	}
 	c.views[key] += n
 }
@@ -227,8 +227,8 @@ func (c *Counts) noteError(key errorKey, more noted) {
 		} else {
 			e.last = more.last
 		}
-	case c.errorsOf[key.OrganizationID] < maxErrors && len(c.errors) < maxPending/10:
-		c.errorsOf[key.OrganizationID]++
+	case c.errorsOf[key.site.OrganizationID] < maxErrors && len(c.errors) < maxPending/10:
+		c.errorsOf[key.site.OrganizationID]++
 		c.errors[key] = &more
 	}
 }
@@ -306,7 +306,7 @@ func (c *Counts) flushViews(ctx context.Context) error {
 
 // sameApp reports whether two errors belong to one app on one site.
 func (k errorKey) sameApp(other errorKey) bool {
-	return k.Site.ID == other.Site.ID && k.AppID == other.AppID
+	return k.site.ID == other.site.ID && k.AppID == other.AppID
 }
 
 // writeErrors stores errors, and removes the oldest errors of each app that has too many.
@@ -317,7 +317,7 @@ func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[erro
 				return err
 			}
 			if i+1 == len(keys) || !key.sameApp(keys[i+1]) {
-				if err := removeOldErrors(ctx, tx, key.Site.ID, key.AppID); err != nil {
+				if err := removeOldErrors(ctx, tx, key.site.ID, key.AppID); err != nil {
 					return err
 				}
 			}

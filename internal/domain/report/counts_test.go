@@ -33,7 +33,7 @@ func TestViewsOfOneSite(t *testing.T) {
 		}
 		noted := func(s Site) (views int64) {
 			for key, n := range r.views {
-				if key.Site == s {
+				if key.site == s {
 					views += n
 				}
 			}

@@ -12,12 +12,12 @@ import (
 )
 
 func (k viewKey) compare(o viewKey) int {
-	return cmp.Or(cmp.Compare(k.Site.ID, o.Site.ID), cmp.Compare(k.AppID, o.AppID), cmp.Compare(k.Number, o.Number),
+	return cmp.Or(cmp.Compare(k.site.ID, o.site.ID), cmp.Compare(k.AppID, o.AppID), cmp.Compare(k.Number, o.Number),
 		cmp.Compare(k.minute, o.minute), cmp.Compare(k.bucket, o.bucket))
 }
 
 func (k errorKey) compare(o errorKey) int {
-	return cmp.Or(cmp.Compare(k.Site.ID, o.Site.ID), cmp.Compare(k.AppID, o.AppID), cmp.Compare(k.digest(), o.digest()))
+	return cmp.Or(cmp.Compare(k.site.ID, o.site.ID), cmp.Compare(k.AppID, o.AppID), cmp.Compare(k.digest(), o.digest()))
 }
 
 // digest names an error among those of an app on a site.
@@ -35,7 +35,7 @@ func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS INTEGER), CAST($6 AS BIGINT)
 		FROM sites WHERE id = $2`+kept+`
 		ON CONFLICT (site_id, app_id, minute, version, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
-		k.AppID, k.Site.ID, k.Number, k.minute, k.bucket, n)
+		k.AppID, k.site.ID, k.Number, k.minute, k.bucket, n)
 }
 
 func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
@@ -48,7 +48,7 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 		ON CONFLICT (site_id, app_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen,
 			first_at = CASE WHEN excluded.first_at < site_errors.first_at THEN excluded.first_at ELSE site_errors.first_at END,
 			last_at = CASE WHEN excluded.last_at > site_errors.last_at THEN excluded.last_at ELSE site_errors.last_at END`,
-		k.AppID, k.Site.ID, k.digest(), k.Number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
+		k.AppID, k.site.ID, k.digest(), k.Number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
 }
 
 // removeOldErrors keeps the last errors of an app on a site. It skips those that another server is writing.

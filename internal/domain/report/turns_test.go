@@ -20,7 +20,7 @@ func TestHoursDuringADeletion(t *testing.T) {
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			var all error
 			for _, of := range []viewKey{{minute: hour, bucket: 1}, {minute: hour + 1, bucket: 1}, {minute: hour + 1, bucket: 2}} {
-				of.Site = s
+				of.site = s
 				all = errors.Join(all, addViews(ctx, tx, of, 1))
 			}
 			return all
@@ -50,7 +50,7 @@ func TestHoursDuringADeletion(t *testing.T) {
 func TestTooManyErrorsOnTwoServers(t *testing.T) {
 	t.Parallel()
 	r := rig{NewCounts(dbtest.Open(t, dbtest.Postgres(t))), t} // SQLite has one transaction at a time
-	oldest := errorKey{Version: Version{app, 1}, Site: r.site("shop"), message: "0"}
+	oldest := errorKey{Version: Version{app, 1}, site: r.site("shop"), message: "0"}
 	write := func(ctx context.Context, tx *db.Tx, of errorKey, at time.Time) error {
 		return addError(ctx, tx, of, noted{n: 1, first: at, last: at})
 	}
@@ -89,7 +89,7 @@ func TestErrorsWrittenLate(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site("shop")
 		now := r.DB.Now()
-		key := errorKey{Version: Version{app, 1}, Site: s, message: "broken"}
+		key := errorKey{Version: Version{app, 1}, site: s, message: "broken"}
 		early := noted{n: 1, first: now.Add(-20 * time.Minute), last: now.Add(-10 * time.Minute)}
 		late := noted{n: 1, first: now.Add(-5 * time.Minute), last: now}
 		for _, e := range []noted{late, early} {
