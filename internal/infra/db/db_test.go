@@ -441,7 +441,7 @@ func TestOpenRefusesOlderSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = '1200_schema.sql'`)
+		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = (SELECT MIN(name) FROM migrations)`)
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
