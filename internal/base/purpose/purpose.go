@@ -3,6 +3,9 @@ package purpose
 
 import "context"
 
+// Erasing is the purpose of removing all that belongs to a user or an organization, which may take long.
+const Erasing = "erasing"
+
 type key struct{}
 
 // With returns a context for work with a purpose.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -21,7 +22,7 @@ func (s Service) EraseUser(ctx context.Context, email string) (User, error) {
 		return User{}, err
 	}
 	var u User
-	err = s.Keys.Change(db.Patiently(ctx), func(ctx context.Context, tx *db.Tx) (err error) {
+	err = s.Keys.Change(purpose.With(ctx, purpose.Erasing), func(ctx context.Context, tx *db.Tx) (err error) {
 		if u, err = findUser(ctx, tx, email); err != nil {
 			return notFound(err, "There is no user %s.", email)
 		}
@@ -106,7 +107,7 @@ func lastOwner(err error, m Membership) error {
 // EraseOrganization removes an organization with all that belongs to it, including events. Its activity stays.
 func (s Service) EraseOrganization(ctx context.Context, id string) (Organization, error) {
 	var o Organization
-	err := s.Keys.Change(db.Patiently(ctx), func(ctx context.Context, tx *db.Tx) (err error) {
+	err := s.Keys.Change(purpose.With(ctx, purpose.Erasing), func(ctx context.Context, tx *db.Tx) (err error) {
 		if o, err = Find(ctx, tx, id); err != nil {
 			return notFound(err, "There is no organization %s.", id)
 		}

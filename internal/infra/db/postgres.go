@@ -17,7 +17,7 @@ const (
 	// maxAnswer is the timeout of a query, and of a transaction once it has a connection: TCP itself waits a quarter of
 	// an hour for a host that has vanished.
 	maxAnswer = 30 * time.Second
-	// maxMigration replaces maxAnswer while the schema is migrated, which may change all rows, and for Patiently.
+	// maxMigration replaces maxAnswer while the schema is migrated, which may change all rows.
 	maxMigration = 24 * time.Hour
 )
 
@@ -77,13 +77,6 @@ type postgresTx struct {
 	additions []addition
 }
 
-// patient marks a context of Patiently.
-type patient struct{}
-
-// Patiently returns a context in which a transaction may take as long as a migration. It is for commands that change as
-// many rows as there are, while somebody waits.
-func Patiently(ctx context.Context) context.Context { return context.WithValue(ctx, patient{}, true) }
-
 // do runs fn with tx, on a connection and with a shard of its own.
 func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error) {
 	conn, err := p.Acquire(ctx, true)
@@ -91,9 +84,6 @@ func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error
 		return err
 	}
 	defer p.Release(conn)
-	if ctx.Value(patient{}) != nil {
-		postgres.SetDeadline(conn.Conn, time.Now().Add(maxMigration))
-	}
 	session := &postgresTx{conn: conn.Conn}
 	tx.session, tx.Shard = session, conn.Shard
 	done := false

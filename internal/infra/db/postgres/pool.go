@@ -6,7 +6,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"foyer/internal/base/purpose"
 )
+
+// maxErasing replaces a pool's patience for a transaction that erases, which may change as many rows as there are.
+const maxErasing = 24 * time.Hour
 
 // Pool is the connections to a server.
 type Pool struct {
@@ -38,7 +43,11 @@ func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 		conn, err := p.pool.Acquire(ctx)
 		switch {
 		case err == nil:
-			SetDeadline(conn, time.Now().Add(p.Patience))
+			patience := p.Patience
+			if purpose.Of(ctx) == purpose.Erasing {
+				patience = maxErasing
+			}
+			setDeadline(conn, time.Now().Add(patience))
 			return Conn{conn, slot.shard, slot}, nil
 		case !Says(err, TooManyConnections):
 			p.slots.leave(slot)
@@ -51,13 +60,13 @@ func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 
 // Release returns a connection to the pool.
 func (p *Pool) Release(conn Conn) {
-	SetDeadline(conn.Conn, time.Time{})
+	setDeadline(conn.Conn, time.Time{})
 	conn.Release()
 	p.slots.leave(conn.slot)
 }
 
-// SetDeadline sets when a connection stops working. It fails only on a closed connection, whose next use fails too.
-func SetDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
+// setDeadline fails only on a closed connection, whose next use fails too.
+func setDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
 
 // Waits returns how many callers wait for a connection now, and how long all earlier ones together have waited.
 func (p *Pool) Waits() (now int, all time.Duration) { return p.slots.waits() }
