@@ -2,9 +2,7 @@ package report
 
 import (
 	"context"
-	"sync"
 	"testing"
-	"time"
 
 	"foyer/internal/base/cache"
 	"foyer/internal/infra/db"
@@ -46,24 +44,4 @@ func (r rig) site(name string) Site {
 		r.Fatal(err)
 	}
 	return s
-}
-
-// meanwhile returns start, which starts do, once, and returns when do waits for a lock of the caller (on SQLite, for
-// its turn).
-func (r rig) meanwhile(do func() error) (start func(), end func()) {
-	done := make(chan error, 1)
-	start = sync.OnceFunc(func() {
-		go func() { done <- do() }()
-		ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
-		defer cancel()
-		if err := dbtest.AwaitWaiting[error](ctx, r.DB, 1); err != nil {
-			r.Error("nobody waits:", err)
-		}
-	})
-	return start, func() {
-		r.Helper()
-		if err := <-done; err != nil {
-			r.Error(err)
-		}
-	}
 }

@@ -28,7 +28,7 @@ func TestHoursDuringADeletion(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		start, end := r.meanwhile(func() error { return r.Tidy(r.Context()) })
+		start, end := dbtest.Meanwhile(r, r.DB, func() error { return r.Tidy(r.Context()) })
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM sites WHERE id = $1 FOR UPDATE`, s.ID); err != nil {
 				return err

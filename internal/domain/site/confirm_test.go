@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A caller who loses their right after they were admitted, and before their turn, changes nothing.
@@ -89,7 +90,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 		}
 		c := r.caller
 		c.KeyID = key.ID
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			if _, err := r.Create(r.Context(), c, Draft{Name: patch.Of("shop")}); !errors.Is(err, access.ErrChanged) {
 				return fmt.Errorf("made by a key that has ended: %w", err)
 			}

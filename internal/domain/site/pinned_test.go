@@ -13,6 +13,7 @@ import (
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // file saves a file of an app.
@@ -32,7 +33,7 @@ func TestPinnedDuringASave(t *testing.T) {
 		for i := range 100 {
 			r.file(p.ID, "note.md", fmt.Sprint("note ", i))
 		}
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			_, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Version: patch.Of(int64(1))})
 			if fault.Is(err, fault.Invalid) {
 				return nil

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 	"testing"
-	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
@@ -19,26 +17,6 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// meanwhile returns start, which starts do, once, and returns when do waits for a lock of the caller (on SQLite, for
-// its turn).
-func (r rig) meanwhile(do func() error) (start func(), end func()) {
-	done := make(chan error, 1)
-	start = sync.OnceFunc(func() {
-		go func() { done <- do() }()
-		ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
-		defer cancel()
-		if err := dbtest.AwaitWaiting[error](ctx, r.DB, 1); err != nil {
-			r.Error("nobody waits:", err)
-		}
-	})
-	return start, func() {
-		r.Helper()
-		if err := <-done; err != nil {
-			r.Error(err)
-		}
-	}
-}
-
 // The counts of a site that is being deleted are deleted too: storing them does not fail, and the counts of other sites
 // are stored.
 func TestCountedDuringADeletion(t *testing.T) {
@@ -48,7 +26,7 @@ func TestCountedDuringADeletion(t *testing.T) {
 			r.place(r.caller, s, p)
 			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}],"errors":[{"id":%d,"version":1,"message":"x"}]}`, p.ID, p.ID)
 		}
-		start, end := r.meanwhile(func() error { return r.Manifests.Counts.Flush(r.Context()) })
+		start, end := dbtest.Meanwhile(r, r.DB, func() error { return r.Manifests.Counts.Flush(r.Context()) })
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if err := removeSite(ctx, tx, r.caller.Organization.ID, gone.ID); err != nil {
 				return err
@@ -73,7 +51,7 @@ func TestCountedDuringADeletion(t *testing.T) {
 func TestPlacedDuringAnUpgrade(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)})
 			return err
 		})
@@ -95,7 +73,7 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 		r.patch(r.other, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
 		r.place(r.caller, s, p)
 		r.change(r.caller, s, p, PlacementDraft{Version: patch.Field[int64]{Set: true, Null: true}})
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			edit := source.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const two = 2")}
 			_, err := r.plugins.UpdateSource(r.Context(), r.other, p.ID, plugin.Draft{}, []source.Edit{edit})
 			return err
@@ -115,7 +93,7 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 func TestPreviewDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			_, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example/")})
 			if fault.Is(err, fault.NotFound) {
 				return nil
@@ -182,7 +160,7 @@ func TestIsAsItWasReadAfterAWait(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			_, err := r.Place(r.reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)})
 			if errors.Is(err, errNotAsRead) {
 				return nil
@@ -212,7 +190,7 @@ func TestChangedDuringAnErasure(t *testing.T) {
 		r.place(r.other, theirs, p)
 		r.place(r.other, theirs, q)
 		r.place(r.caller, own, p)
-		start, end := r.meanwhile(func() error {
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
 			_, err := r.plugins.Disable(r.Context(), r.other, p.ID, patch.Of("It is wrong."))
 			return err
 		})

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,27 @@ func AwaitWaiting[T any](ctx context.Context, d *db.DB, n int, done ...<-chan T)
 		waiting, err := Waiting(ctx, d)
 		if ended+waiting >= n || err != nil {
 			return err
+		}
+	}
+}
+
+// Meanwhile returns start, which starts do, once, and returns when do waits for a lock of the caller (on SQLite, for its
+// turn); end waits until do has ended.
+func Meanwhile(tb testing.TB, d *db.DB, do func() error) (start, end func()) {
+	tb.Helper()
+	done := make(chan error, 1)
+	start = sync.OnceFunc(func() {
+		go func() { done <- do() }()
+		ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
+		defer cancel()
+		if err := AwaitWaiting[error](ctx, d, 1); err != nil {
+			tb.Error("nobody waits:", err)
+		}
+	})
+	return start, func() {
+		tb.Helper()
+		if err := <-done; err != nil {
+			tb.Error(err)
 		}
 	}
 }
