@@ -72,7 +72,7 @@ const maxBatch = 50 * time.Millisecond
 // taken long.
 func (w *writer) share(units []*queue.Unit) (served int) {
 	if rehearse {
-		w.rehearse(units)
+		units = units[:w.rehearse(units)]
 	}
 	if err := w.begin(); err != nil {
 		for _, u := range units {
@@ -98,18 +98,19 @@ func (w *writer) share(units []*queue.Unit) (served int) {
 	return served
 }
 
-// rehearse runs the units once before the real run, and rolls them back: tests show that what the functions leave behind
-// outside the database does no harm.
-func (w *writer) rehearse(units []*queue.Unit) {
+// rehearse runs the units once before the real run, for as long as a batch may take, and rolls them back: tests show that
+// what the functions leave behind outside the database does no harm. It returns how many it ran.
+func (w *writer) rehearse(units []*queue.Unit) (ran int) {
 	if w.conn.run(`BEGIN IMMEDIATE`) != nil {
-		return
+		return len(units)
 	}
-	for _, u := range units {
+	for began := time.Now(); ran < len(units) && (ran == 0 || time.Since(began) < maxBatch); ran++ {
 		if w.conn.InTransaction() { // a full disk ends it
-			w.attempt(u)
+			w.attempt(units[ran])
 		}
 	}
 	_ = w.rollback() // otherwise the next BEGIN fails
+	return ran
 }
 
 // withoutFailed rolls back a batch in which a unit or its addition to a count failed. It runs the other units again in
