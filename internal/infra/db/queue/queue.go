@@ -31,11 +31,14 @@ type Unit struct {
 	Work func() error
 	Err  error // the result
 
-	user   int64 // 0: nobody's work
-	over   func() error
+	user   int64           // 0: nobody's work
+	gone   <-chan struct{} // closed when the caller gives up
 	served chan struct{}
 	since  time.Time
 }
+
+// errGone is the error of callers that gave up during a batch that has not served them.
+var errGone = errors.New("the caller is gone")
 
 // ErrClosed is the error of callers that have not been served when the queue is closed.
 var ErrClosed = errors.New("the database is closed")
@@ -61,7 +64,7 @@ func (q *Queue) Do(ctx context.Context, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	u := &Unit{Work: work, user: inflight.From(ctx).User(), over: ctx.Err, served: make(chan struct{}), since: time.Now()}
+	u := &Unit{Work: work, user: inflight.From(ctx).User(), gone: ctx.Done(), served: make(chan struct{}), since: time.Now()}
 	if !q.join(u) {
 		return ErrClosed
 	}
@@ -72,6 +75,9 @@ func (q *Queue) Do(ctx context.Context, work func() error) error {
 			return ctx.Err()
 		}
 		<-u.served
+	}
+	if errors.Is(u.Err, errGone) {
+		return ctx.Err()
 	}
 	return u.Err
 }
@@ -214,12 +220,16 @@ func (q *Queue) putBack(served, rest []*Unit, began time.Time) {
 		if i < len(rest) {
 			u.since = began // take has counted the wait before
 		}
-		switch u.Err = u.over(); {
-		case u.Err != nil: // whoever is done cannot leave during a batch, and does so now
+		select {
+		case <-u.gone: // whoever gives up cannot leave during a batch, and does so now
+			u.Err = errGone
 			close(u.served)
-		case hadTurn(u):
-			behind = append(behind, u)
+			continue
 		default:
+		}
+		if hadTurn(u) {
+			behind = append(behind, u)
+		} else {
 			first = append(first, u)
 		}
 	}
