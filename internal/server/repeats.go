@@ -29,6 +29,9 @@ func newRepeats(h slog.Handler) *repeats { return &repeats{Handler: h, said: map
 
 // Handle implements slog.Handler.
 func (h *repeats) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn {
+		return h.Handler.Handle(ctx, r)
+	}
 	var text strings.Builder
 	text.WriteString(r.Message)
 	ofRequest := false
@@ -37,7 +40,7 @@ func (h *repeats) Handle(ctx context.Context, r slog.Record) error {
 		text.WriteString(" " + a.String())
 		return !ofRequest
 	})
-	if r.Level < slog.LevelWarn || ofRequest {
+	if ofRequest {
 		return h.Handler.Handle(ctx, r)
 	}
 	h.mu.Lock()
