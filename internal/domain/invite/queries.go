@@ -77,12 +77,13 @@ func toAddress(ctx context.Context, q db.Querier, email string, limit int) ([]In
 // removeIssue removes an invite, and returns the invite as it was read, with the state that its mail has by now. Of
 // several transactions, one does; the others get ErrNoRow.
 func removeIssue(ctx context.Context, tx *db.Tx, read Invite) (Invite, error) {
-	mail := func(*Invite) []any {
-		return []any{&read.EmailAttempted, &read.Mail.State, &read.Mail.Reason, &read.Mail.Attempts, db.Null(&read.Mail.At)}
+	mail := func(i *Invite) []any {
+		return []any{&i.EmailAttempted, &i.Mail.State, &i.Mail.Reason, &i.Mail.Attempts, db.Null(&i.Mail.At)}
 	}
-	_, err := db.One(ctx, tx, mail, `
+	now, err := db.One(ctx, tx, mail, `
 		DELETE FROM invites WHERE organization_id = $1 AND id = $2 AND issue = $3
 		RETURNING emailing_attempt_made, mail_state, mail_reason, mail_attempts, mail_at`, read.OrganizationID, read.ID, read.Issue)
+	read.EmailAttempted, read.Mail = now.EmailAttempted, now.Mail
 	return read, err
 }
 
