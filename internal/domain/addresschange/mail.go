@@ -24,7 +24,7 @@ type Post struct {
 }
 
 // Kind returns how jobs of the kind MailJob are done.
-func (p Post) Kind() job.Kind { return job.Kind{Do: p.send} }
+func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Awaited: true} }
 
 // send mails a link to the new or the old address. Each try makes a new link, since none is stored; all of them work.
 func (p Post) send(ctx context.Context, j job.Job) error {

@@ -25,7 +25,7 @@ type Post struct {
 }
 
 // Kind returns how jobs of the kind MailJob are done.
-func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.forget} }
+func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.forget, Awaited: true} }
 
 var errTooLate = errors.New("the mail server did not take the mail in time")
 

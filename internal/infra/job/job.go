@@ -66,6 +66,8 @@ type Kind struct {
 	Ended func(ctx context.Context, tx *db.Tx, j Job, err error, again bool) error
 	// AfterCommit, if not nil, gets the same arguments once that transaction has been committed.
 	AfterCommit func(j Job, err error, again bool)
+	// Awaited says that somebody is waiting for the result: these jobs are done before other due ones.
+	Awaited bool
 	// Every, if not 0, makes this a single job that is repeated for ever, at this interval of at most an hour.
 	Every time.Duration
 }
@@ -111,26 +113,6 @@ func wake(waiting chan struct{}) {
 	}
 }
 
-// Waiting counts the jobs that are not done.
-func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.db) }
-
-// WaitingOf counts the waiting jobs of some kinds, on all servers.
-func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (int, error) {
-	return countOf(ctx, q.db, kinds)
-}
-
-// OldestOf returns the age of the oldest of these jobs; 0: there is none.
-func (q *Queue) OldestOf(ctx context.Context, kinds ...string) (time.Duration, error) {
-	at, err := oldestOf(ctx, q.db, kinds)
-	switch {
-	case errors.Is(err, db.ErrNoRow):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	}
-	return q.db.Now().Sub(at), nil
-}
-
 // Run does jobs until ctx is done, then finishes the running ones.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	ctx = purpose.With(ctx, "jobs")
@@ -139,20 +121,23 @@ func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind
 		slowAfter: slowAfter, slow: make(chan struct{}, maxSlow),
 	}
 	scheduled := w.schedule(ctx)
-	var once, returning []string
+	var awaited, others, returning []string
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		if kinds[name].Every > 0 {
+		switch kind := kinds[name]; {
+		case kind.Every > 0:
 			returning = append(returning, name)
-		} else {
-			once = append(once, name)
+		case kind.Awaited:
+			awaited = append(awaited, name)
+		default:
+			others = append(others, name)
 		}
 	}
 	var working sync.WaitGroup
 	for range workers {
-		working.Go(func() { w.work(ctx, once, w.wake) })
+		working.Go(func() { w.work(ctx, w.wake, awaited, others) })
 	}
 	wakeReturning := make(chan struct{}, 1)
-	working.Go(func() { w.work(ctx, returning, wakeReturning) })
+	working.Go(func() { w.work(ctx, wakeReturning, returning) })
 	w.poll(ctx, scheduled, wakeReturning)
 	working.Wait()
 }
@@ -214,12 +199,12 @@ func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan str
 	}
 }
 
-// work does jobs of some kinds, one after the other, whenever it is woken.
-func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
+// work does jobs, one after the other, whenever it is woken: those of the first group of kinds before those of the next.
+func (w worker) work(ctx context.Context, woken chan struct{}, groups ...[]string) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	for ctx.Err() == nil {
-		j, found, err := w.take(ctx, kinds)
+		j, found, err := w.take(ctx, groups)
 		if err != nil && ctx.Err() == nil {
 			w.log.ErrorContext(ctx, "take a job", "error", err.Error())
 		}
@@ -235,9 +220,19 @@ func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	}
 }
 
-// take claims the job that has been due longest, of the kinds that this server knows: another server may send mail, or be
-// newer.
-func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, err error) {
+// take claims a job of the first group of kinds that has a due one.
+func (q *Queue) take(ctx context.Context, groups [][]string) (j Job, found bool, err error) {
+	for _, kinds := range groups {
+		if j, found, err = q.takeOf(ctx, kinds); found || err != nil {
+			break
+		}
+	}
+	return j, found, err
+}
+
+// takeOf claims the job that has been due longest, of some of the kinds that this server knows: another server may send
+// mail, or be newer.
+func (q *Queue) takeOf(ctx context.Context, kinds []string) (j Job, found bool, err error) {
 	if len(kinds) == 0 {
 		return Job{}, false, nil
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -18,8 +19,30 @@ func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) err
 		ON CONFLICT (kind, item) DO NOTHING`, kind, item, at)
 }
 
-func count(ctx context.Context, q db.Querier) (int, error) {
-	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM jobs`)
+// Waiting counts the jobs that are not done.
+func (q *Queue) Waiting(ctx context.Context) (int, error) {
+	return db.One[int](ctx, q.db, nil, `SELECT COUNT(*) FROM jobs`)
+}
+
+// WaitingOf counts the waiting jobs of some kinds, on all servers.
+func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (int, error) {
+	var args []any
+	query := `SELECT COUNT(*) FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
+	return db.One[int](ctx, q.db, nil, query, args...)
+}
+
+// OldestOf returns the age of the oldest of these jobs; 0: there is none.
+func (q *Queue) OldestOf(ctx context.Context, kinds ...string) (time.Duration, error) {
+	var args []any
+	query := `SELECT created_at FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
+	at, err := db.One[time.Time](ctx, q.db, nil, query, args...)
+	switch {
+	case errors.Is(err, db.ErrNoRow):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return q.db.Now().Sub(at), nil
 }
 
 // due returns the condition for due jobs of some kinds, with its arguments.
@@ -48,19 +71,6 @@ func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
 	args := []any{true}
 	query := `UPDATE jobs SET is_held = $1 WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
 	return db.Exec(ctx, tx, query, args...)
-}
-
-func countOf(ctx context.Context, q db.Querier, kinds []string) (int, error) {
-	var args []any
-	query := `SELECT COUNT(*) FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
-	return db.One[int](ctx, q, nil, query, args...)
-}
-
-// oldestOf returns when the oldest job of some kinds was made; ErrNoRow: there is none.
-func oldestOf(ctx context.Context, q db.Querier, kinds []string) (time.Time, error) {
-	var args []any
-	query := `SELECT created_at FROM jobs WHERE kind IN (` + queries.Arg(&args, kinds...) + `) ORDER BY created_at LIMIT 1`
-	return db.One[time.Time](ctx, q, nil, query, args...)
 }
 
 // Held counts the jobs that are held.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestSlowJobsHoldUpNobody(t *testing.T) {
 		}
 		var working sync.WaitGroup
 		for range workers {
-			working.Go(func() { w.work(ctx, []string{"count", "slow"}, q.wake) })
+			working.Go(func() { w.work(ctx, q.wake, []string{"count", "slow"}) })
 		}
 		q.Wake()
 		for range 16 {
@@ -53,6 +54,33 @@ func TestSlowJobsHoldUpNobody(t *testing.T) {
 		working.Wait()
 		if n, _ := q.UnderWay("slow"); n != 0 {
 			t.Errorf("%d are under way at the end", n)
+		}
+	})
+}
+
+// Jobs that somebody is waiting for do not wait for those that were enqueued before them.
+func TestAwaitedJobsAreDoneFirst(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const invites = 2 * workers
+		q := New(d)
+		for i := range invites {
+			put(t, q, "invite", strconv.Itoa(i))
+		}
+		put(t, q, "signin", "")
+		var begun atomic.Int32
+		signedIn := make(chan struct{})
+		run(t, q, map[string]Kind{
+			"invite": {Do: func(context.Context, Job) error {
+				begun.Add(1)
+				<-signedIn
+				return nil
+			}},
+			"signin": {Awaited: true, Do: func(context.Context, Job) error { close(signedIn); return nil }},
+		})
+		<-signedIn
+		if n := begun.Load(); n == invites {
+			t.Errorf("all %d invites were begun before", n)
 		}
 	})
 }
