@@ -74,6 +74,7 @@ func (d *Domain) Tidy(ctx context.Context, keepActivity time.Duration) (failed e
 	}{
 		{"invites", d.Invites.Tidy},
 		{"keys", d.Keys.Tidy},
+		{"apps", d.Plugins.Tidy},
 		{"sites", d.Sites.Tidy},
 		{"sign-ins", d.SignIn.Tidy},
 		{"changes of addresses", d.Addresses.Tidy},

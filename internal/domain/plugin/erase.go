@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -15,39 +14,16 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 		return err
 	}
 	defer s.Bundles.Invalidate()
-	erase := func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
-	err := s.DB.InTx(ctx, erase)
-	if errors.Is(err, errRaced) {
-		err = s.DB.InTx(ctx, erase) // it has source now, and will keep having it
-	}
-	return err
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) })
 }
 
-// erase removes a plugin. It returns errRaced if the plugin's first source was saved meanwhile.
+// erase removes a plugin with its versions, but leaves their contents to Tidy.
 func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
-	hasSource, err := lockContentsOf(ctx, tx, c, id)
-	if err != nil {
-		return err
-	}
 	p, c, err := s.lockOwnMatching(ctx, tx, c, id)
 	if err != nil {
 		return err
 	}
-	if o, err := originOf(ctx, tx, p.OrganizationID, p.ID); err != nil {
-		return err
-	} else if o.Current != 0 && !hasSource {
-		return errRaced // it is too late to lock the contents, see lockContents
-	}
-	var used []string
-	if hasSource {
-		if used, err = listContents(ctx, tx, `plugin_id`, p.ID); err != nil {
-			return err
-		}
-	}
-	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil { // with its versions
-		return err
-	}
-	if err := removeUnused(ctx, tx, used); err != nil {
+	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil {
 		return err
 	}
 	count(tx, p, -1, -one(p.IsGlobal))
@@ -55,6 +31,27 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		return err
 	}
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
+}
+
+// Tidy removes the texts of files and bundles that no version uses any more, each in its own transaction: SQLite takes
+// long to overwrite a large one, and others have their turns in between.
+func (s Service) Tidy(ctx context.Context) error {
+	unused, err := unusedContents(ctx, s.DB)
+	if err != nil {
+		return err
+	}
+	for _, sum := range unused {
+		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+			if err := lockContents(ctx, tx); err != nil {
+				return err
+			}
+			return removeUnused(ctx, tx, sum)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // LockAll locks all apps of an organization that is about to be erased.
@@ -65,8 +62,8 @@ func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id FOR UPDATE`, organizationID)
 }
 
-// EraseOrganization removes the apps of an organization. The caller has locked them already and has updated the sites
-// of other organizations that ran them.
+// EraseOrganization removes the apps of an organization, and all contents that are unused then. The caller has locked
+// them already and has updated the sites of other organizations that ran the apps.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	s.Follow = nil
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil { // no app is added meanwhile
@@ -79,6 +76,15 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	c := access.Caller{Organization: access.Organization{ID: organizationID}}
 	for _, id := range ids {
 		if err := s.erase(ctx, tx, c, id); err != nil {
+			return err
+		}
+	}
+	unused, err := unusedContents(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, sum := range unused {
+		if err := removeUnused(ctx, tx, sum); err != nil {
 			return err
 		}
 	}

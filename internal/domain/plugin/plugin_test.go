@@ -104,6 +104,17 @@ func (r rig) count(query string) int {
 	return n
 }
 
+// wantContents counts the contents that are left once the unused ones are removed.
+func (r rig) wantContents(want int) {
+	r.Helper()
+	if err := r.Tidy(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM contents`); n != want {
+		r.Errorf("%d contents, want %d", n, want)
+	}
+}
+
 func named(name string) Draft { return Draft{Name: patch.Of(name)} }
 
 // The newest 100 saved versions and all installed ones are kept, and no content that is unused.
@@ -125,25 +136,20 @@ func TestPrune(t *testing.T) {
 			r.Errorf("the oldest: %+v", versions[len(versions)-2:])
 		}
 		// plugin.json, kept.md and a note for each saved version
-		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved+2 {
-			r.Errorf("%d contents", n)
-		}
+		r.wantContents(maxSaved + 2)
 		other := r.create(named("other"))
 		r.save(other.ID, "shared.md", patch.Of("installed"))
 		r.save(other.ID, "site.ts", patch.Of("export const a = 1"))
-		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved+2+2 {
-			r.Errorf("%d contents with another's source and bundle", n)
-		}
+		r.wantContents(maxSaved + 2 + 2) // with the other's source and bundle
 		if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
 			r.Fatal(err)
 		}
-		if n := r.count(`SELECT COUNT(*) FROM contents`); n != 3 {
-			r.Errorf("%d contents after the app is gone", n)
-		}
+		r.wantContents(3)
 		if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
 			r.Fatal(err)
 		}
-		for _, table := range []string{"contents", "plugin_files", "plugin_versions", "plugin_sources"} {
+		r.wantContents(0)
+		for _, table := range []string{"plugin_files", "plugin_versions", "plugin_sources"} {
 			if n := r.count(`SELECT COUNT(*) FROM ` + table); n != 0 {
 				r.Errorf("%d left in %s", n, table)
 			}
@@ -151,7 +157,7 @@ func TestPrune(t *testing.T) {
 	})
 }
 
-// No edit is lost when many are made at once, and texts that several apps add and remove at the same time stay for
+// No edit is lost when many are made at once, and texts that several apps add while unused ones are removed stay for
 // those that use them.
 func TestSaveTogether(t *testing.T) {
 	each(t, func(r rig) {
@@ -163,6 +169,9 @@ func TestSaveTogether(t *testing.T) {
 				r.save(other.ID, "same.md", patch.Of("the same text"))
 				r.save(p.ID, fmt.Sprintf("file%d.md", i), patch.Of("the same text"))
 				if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+					r.Error(err)
+				}
+				if err := r.Tidy(r.Context()); err != nil {
 					r.Error(err)
 				}
 			})
@@ -331,33 +340,39 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 		if err := errors.Join(err, <-deleted); err != nil {
 			r.Fatal(err)
 		}
-		if plugins, texts := r.count(`SELECT COUNT(*) FROM plugins`), r.count(`SELECT COUNT(*) FROM contents`); plugins+texts != 0 {
-			r.Errorf("%d plugins and %d contents are left", plugins, texts)
+		if n := r.count(`SELECT COUNT(*) FROM plugins`); n != 0 {
+			r.Errorf("%d plugins are left", n)
 		}
+		r.wantContents(0)
 	})
 }
 
-// A caller who deletes an app of another organization is refused without waiting for a lock or holding one.
-func TestDeleteOfAnothersLocksNothing(t *testing.T) {
+// A text that nothing uses is not removed while a save that has found it is under way.
+func TestTidyDuringSave(t *testing.T) {
 	each(t, func(r rig) {
-		p := r.create(named("x"))
-		r.save(p.ID, "a.md", patch.Of("a"))
-		another := r.caller
-		another.Organization.ID = "another"
-		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
-				if locked, err := lockContentsOf(r.Context(), tx, c, p.ID); err != nil || locked != want {
-					r.Errorf("by %s: %t, %v", c.Organization.ID, locked, err)
-				}
+		p, other := r.create(named("x")), r.create(named("other"))
+		r.save(other.ID, "a.md", patch.Of("a"))
+		if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+			r.Fatal(err)
+		}
+		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
+		if err != nil {
+			r.Fatal(err)
+		}
+		tidy, tidied := dbtest.Meanwhile(r, r.DB, func() error { return r.Tidy(r.Context()) })
+		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := lockContents(ctx, tx); err != nil {
+				return err
 			}
-			return nil
+			tidy()
+			_, err := r.saveSource(ctx, tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+			return err
 		})
 		if err != nil {
 			r.Fatal(err)
 		}
-		if err := r.Delete(r.Context(), another, p.ID); !fault.Is(err, fault.NotFound) {
-			r.Errorf("got %v", err)
-		}
+		tidied()
+		r.wantContents(1)
 	})
 }
 

@@ -250,12 +250,6 @@ func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmai
 // change changes the fields that the draft, which was checked, names, and records the change as verb.
 func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (p Plugin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		hasSource := false
-		if d.ConfigSchema.Set {
-			if hasSource, err = lockContentsOf(ctx, tx, c, id); err != nil {
-				return err
-			}
-		}
 		before, c, err := s.lockOwnMatching(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -264,7 +258,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 			return err
 		}
 		if p.ConfigSchema != before.ConfigSchema {
-			if err := s.versionOfSchema(ctx, tx, c, p, hasSource); err != nil {
+			if err := s.versionOfSchema(ctx, tx, c, p); err != nil {
 				return err
 			}
 		}
@@ -273,14 +267,13 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	return p, err
 }
 
-// versionOfSchema makes a version with the config_schema of p, if p has versions. It removes no older version if the
-// contents are not locked, because p's first source was saved just now.
-func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, locked bool) error {
+// versionOfSchema makes a version with the config_schema of p, if p has versions.
+func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin) error {
 	o, current, err := originAndVersion(ctx, tx, p)
 	if err != nil {
 		return err
 	}
-	if _, err := s.keepSchema(ctx, tx, c, &o, current, p, ""); err != nil || !locked {
+	if _, err := s.keepSchema(ctx, tx, c, &o, current, p, ""); err != nil {
 		return err
 	}
 	return prune(ctx, tx, p.ID)

@@ -205,7 +205,7 @@ func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read
 
 // saveSource returns what it wrote; reading it afterwards could return the next change.
 func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
-	before, o, c, err := s.unchanged(ctx, tx, c, &read, made != nil || d.ConfigSchema.Set)
+	before, o, c, err := s.unchanged(ctx, tx, c, &read, made != nil)
 	if err != nil {
 		return Sources{}, err
 	}

@@ -221,26 +221,9 @@ func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 		return err
 	}
 	for _, id := range ids {
-		used, err := listContents(ctx, tx, `id`, id)
-		if err != nil {
-			return err
-		}
 		if err := removeVersion(ctx, tx, id); err != nil {
-			return err
-		}
-		if err := removeUnused(ctx, tx, used); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// lockContentsOf locks the contents if the plugin is the caller's and has source. Most plugins have none, and should
-// not wait for each other.
-func lockContentsOf(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (hasSource bool, err error) {
-	o, err := originOf(ctx, tx, c.Organization.ID, id)
-	if err != nil || o.Current == 0 {
-		return false, err
-	}
-	return true, lockContents(ctx, tx)
 }

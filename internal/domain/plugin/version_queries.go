@@ -230,8 +230,9 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 	return set, err
 }
 
-// lockContents waits until no other transaction adds or removes contents. A transaction that takes this lock takes it
-// before it locks apps, sites or their organization, in this order, so that there are no deadlocks.
+// lockContents waits until no other transaction adds contents, or removes those that nothing uses. A transaction that
+// takes this lock takes it before it locks apps, sites or their organization, in this order, so that there are no
+// deadlocks.
 func lockContents(ctx context.Context, tx *db.Tx) error {
 	_, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM contents_lock WHERE id = 1 FOR UPDATE`)
 	return err
@@ -262,23 +263,16 @@ func unpacked(stored string) string {
 	return string(content)
 }
 
-// removeUnused removes those of some contents that no version uses.
-func removeUnused(ctx context.Context, tx *db.Tx, sums []string) error {
-	for _, sum := range sums {
-		err := db.Exec(ctx, tx, `
-			DELETE FROM contents WHERE sha256 = $1 AND NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = $1)
-			AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// isUnused is the condition for contents c that no version uses.
+const isUnused = `NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = c.sha256)
+	AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = c.sha256)`
+
+// unusedContents returns the sums of the contents that no version uses.
+func unusedContents(ctx context.Context, q db.Querier) ([]string, error) {
+	return db.All[string](ctx, q, nil, `SELECT c.sha256 FROM contents c WHERE `+isUnused)
 }
 
-// listContents returns the sums of the contents that the versions with an id, in the given column, use.
-func listContents(ctx context.Context, tx *db.Tx, column string, id int64) ([]string, error) {
-	return db.All[string](ctx, tx, nil, `
-		SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.`+column+` = $1
-		UNION
-		SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.`+column+` = $1`, id)
+// removeUnused removes a content if no version uses it. The caller has locked the contents.
+func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
+	return db.Exec(ctx, tx, `DELETE FROM contents AS c WHERE c.sha256 = $1 AND `+isUnused, sum)
 }
