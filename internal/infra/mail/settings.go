@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
+	"unicode"
 )
 
 // Security is how a connection to the mail server is protected.
@@ -53,6 +55,9 @@ func Parse(value string) (Settings, error) {
 	}
 	if u.Hostname() == "" {
 		return Settings{}, errors.New("names no host")
+	}
+	if strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }) {
+		return Settings{}, errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example")
 	}
 	s := Settings{Security: kind.security, Host: u.Hostname(), Port: kind.port}
 	if port := u.Port(); port != "" {

@@ -50,6 +50,7 @@ func TestParseRefuses(t *testing.T) {
 		"smtp://mail.example?tls=no":           "after the port",
 		"smtp:ada:s3cr3t@mail.example":         "a url like",
 		"smtp://mail.example\r\n":              "a url like",
+		"smtp://mail.bücher.example":           "ASCII",
 	} {
 		got, err := mail.Parse(value)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3") {
