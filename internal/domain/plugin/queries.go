@@ -39,6 +39,9 @@ var insertPlugin = `
 
 // insert stores a new plugin and sets its id.
 func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
+	if p.IsGlobal {
+		LockSharing(tx, p.OrganizationID)
+	}
 	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), db.Null(&p.SharedAt), p.CreatedAt, search.Key(p.Name), p.search())
 	for _, f := range fields {
 		args = append(args, f.value(p))

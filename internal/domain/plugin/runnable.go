@@ -56,6 +56,11 @@ func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
 	return FindRunnable(ctx, tx, id)
 }
 
+// LockSharing makes other transactions that share an app of an organization, or change what the organization may do with
+// apps, wait until this one has ended. Otherwise a site could place an app that is being shared while its organization
+// is being suspended, and go on running it.
+func LockSharing(tx *db.Tx, organizationID string) { db.Lock(tx, "shared apps of "+organizationID) }
+
 // FindVersion returns a version of a plugin of any organization, without its config_schema, or ErrNoRow if it is not
 // kept.
 func FindVersion(ctx context.Context, q db.Querier, id, number int64) (Version, error) {

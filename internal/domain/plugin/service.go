@@ -300,6 +300,7 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 		if err := MayShare(c); err != nil {
 			return err
 		}
+		LockSharing(tx, p.OrganizationID)
 	}
 	p.Revision += cache.VersionStep()
 	p.UpdatedAt = s.DB.Now()

@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/cache"
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
 )
@@ -130,8 +131,9 @@ const (
 		SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1)`
 )
 
-// lockSharedApps locks the global apps of an organization, so that nobody places one meanwhile.
+// lockSharedApps locks the global apps of an organization, so that nobody places one, or shares another, meanwhile.
 func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
+	plugin.LockSharing(tx, organizationID)
 	_, err := db.All[int64](ctx, tx, nil,
 		`SELECT id FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id FOR UPDATE`, organizationID)
 	return err

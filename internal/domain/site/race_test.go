@@ -89,6 +89,45 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 	})
 }
 
+// An app that is shared while its organization is suspended does not run on another organization's site.
+func TestSharedDuringASuspension(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.other, "app", "")
+		draft := plugin.Draft{
+			Type: patch.Of("source"), Name: patch.Of("new"), IsGlobal: patch.Of(true),
+			Source: []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const one = 1")}},
+		}
+		for _, share := range []func() (plugin.Plugin, error){
+			func() (plugin.Plugin, error) { return r.plugins.Create(r.Context(), r.other, draft) },
+			func() (plugin.Plugin, error) {
+				return r.plugins.Update(r.Context(), r.other, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+			},
+		} {
+			start, end := dbtest.Meanwhile(r, r.DB, func() error {
+				shared, err := share()
+				if errors.Is(err, access.ErrChanged) { // on SQLite, it comes after the suspension
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				_, err = r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(shared.ID)})
+				return err
+			})
+			r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {
+				err := r.FollowOrganization(ctx, tx, id)
+				start()
+				return err
+			}
+			r.suspend(r.other, access.NoApps)
+			end()
+			r.wants("afterwards", s, "")
+			r.orgs.Follow = r.FollowOrganization
+			r.suspend(r.other, access.RootApps)
+		}
+	})
+}
+
 // A preview that is made while its site is deleted finds no site.
 func TestPreviewDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {
