@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"testing"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -68,6 +69,32 @@ func TestVersionsOfShared(t *testing.T) {
 		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
 		if found, err := r.Versions(r.Context(), other, p.ID, page.First); err != nil || found.Count != 1 || found.Items[0].Number != 5 {
 			r.Errorf("shared anew: %+v, %v", found, err)
+		}
+	})
+}
+
+// Which versions other organizations see does not depend on the clocks of the servers that made them and shared the app.
+func TestVersionsOfSharedByOtherClocks(t *testing.T) {
+	each(t, func(r rig) {
+		r.caller.Organization.AppAccess = access.RootApps
+		pass := r.clock()
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("not for others"))
+		r.save(p.ID, "a.md", patch.Of("for all"))
+		pass(-time.Minute)
+		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
+		pass(-time.Minute)
+		r.save(p.ID, "a.md", patch.Of("for all, too"))
+		pass(-time.Minute)
+		r.save(p.ID, "a.md", patch.Of("for all, again"))
+		o, err := r.orgs().Create(r.Context(), "Other")
+		if err != nil {
+			r.Fatal(err)
+		}
+		other := access.Caller{Level: access.Member, Organization: o.Organization}
+		found, err := r.Versions(r.Context(), other, p.ID, page.First)
+		if err != nil || found.Count != 2 || found.Items[0].Number != 4 || found.Items[1].Number != 3 {
+			r.Errorf("%d versions: %+v, %v", found.Count, found.Items, err)
 		}
 	})
 }

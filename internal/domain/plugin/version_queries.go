@@ -71,13 +71,26 @@ func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
 	return db.One[int64](ctx, tx, nil, `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
 }
 
+// insertVersion stores a version. If the plugin is shared, it is not older than that, whatever the clock of this server
+// says: others see the versions made since.
 func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
 	return db.Insert(ctx, tx, `
 		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, bundle_inject,
 			config_schema, message, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, (
+			SELECT CASE WHEN shared_at > CAST($13 AS TIMESTAMPTZ) THEN shared_at ELSE CAST($13 AS TIMESTAMPTZ) END FROM plugins WHERE id = $1))`,
 		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Null(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, v.Bundle.Inject,
 		db.Null(&v.Schema), v.Message, v.CreatedBy.ID, v.CreatedAt)
+}
+
+// newestVersionAt is the time of a plugin's newest version, according to the clock of the server that made it; zero: the
+// plugin has none.
+func newestVersionAt(ctx context.Context, q db.Querier, pluginID int64) (time.Time, error) {
+	at, err := db.One[time.Time](ctx, q, nil, `SELECT created_at FROM plugin_versions WHERE plugin_id = $1 ORDER BY created_at DESC LIMIT 1`, pluginID)
+	if errors.Is(err, db.ErrNoRow) {
+		return time.Time{}, nil
+	}
+	return at, err
 }
 
 func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
