@@ -49,7 +49,7 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 		return p, 0, err
 	}
 	began := s.DB.Now()
-	latest, err := s.latest(ctx, p, o)
+	latest, err := s.latest(ctx, c.Organization.ID, p, o)
 	if err != nil {
 		return Plugin{}, 0, err
 	}
@@ -67,14 +67,15 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	return p, age, nil
 }
 
-// latest returns the newest tag and when it was listed. If the upstream cannot be asked, or has only failed since this
+// latest returns the newest tag and when it was listed. tenant is the organization that asks, which waits for its own
+// checks: anybody may check a shared app. If the upstream cannot be asked, or has only failed since this
 // server started, these are the recorded ones, which may date from the install.
-func (s Service) latest(ctx context.Context, p Plugin, o origin) (latestTag, error) {
+func (s Service) latest(ctx context.Context, tenant string, p Plugin, o origin) (latestTag, error) {
 	var v upstream.Version
 	var at time.Time
 	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err == nil {
-		v, at, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
+		v, at, err = s.Upstream.Check(ctx, tenant, remote)
 	}
 	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
 		return latestTag{p.LatestTag, o.CheckedAt}, nil

@@ -1,6 +1,9 @@
 package plugin
 
 import (
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/source"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // orgs returns the service for organizations.
@@ -118,5 +122,50 @@ func TestBundlesWithoutAccess(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// However many shared apps others check for updates, the checks of the organization that shares them do not wait.
+func TestChecksOfSharedByOthers(t *testing.T) {
+	each(t, func(r rig) {
+		r.caller.Organization.AppAccess = access.RootApps
+		o, err := r.orgs().Create(r.Context(), "Other")
+		if err != nil {
+			r.Fatal(err)
+		}
+		other := access.Caller{Level: access.Member, Organization: o.Organization}
+		own := r.install(r.publish(upstreamtest.NewHost(r)))
+		asked, release := make(chan bool), make(chan bool)
+		var ended atomic.Int64
+		var others sync.WaitGroup
+		for range 4 { // an organization asks as many upstreams at once
+			host := upstreamtest.NewHost(r)
+			p := r.install(r.publish(host))
+			r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
+			host.Intercept(func(_ http.ResponseWriter, request *http.Request) bool {
+				select {
+				case asked <- true:
+					select {
+					case <-release:
+					case <-request.Context().Done():
+					}
+					ended.Add(1)
+				case <-release:
+				}
+				return false
+			})
+			others.Go(func() {
+				if _, _, err := r.CheckForUpdates(r.Context(), other, p.ID); err != nil {
+					r.Error(err)
+				}
+			})
+			<-asked
+		}
+		r.check(own.ID, "v1.0.0", true)
+		if n := ended.Load(); n > 0 {
+			r.Errorf("it has waited for %d checks of others", n)
+		}
+		close(release)
+		others.Wait()
 	})
 }

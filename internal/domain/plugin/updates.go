@@ -119,7 +119,7 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	latest, err := s.latest(ctx, asked, o)
+	latest, err := s.latest(ctx, o.OrganizationID, asked, o)
 	if err != nil {
 		if !fault.IsOurs(err) {
 			return nil // it failed or is busy: it is asked again later
