@@ -76,6 +76,7 @@ func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appI
 // FollowOrganization updates the sites of an organization, and other sites that have its apps, in the transaction that
 // changes what the organization may do.
 func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	lockAdding(tx, organizationID) // else apps may be placed on a new site, by what the organization could do before
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
 	}

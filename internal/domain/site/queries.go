@@ -131,6 +131,9 @@ const (
 		SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1)`
 )
 
+// lockAdding makes other transactions that add a site to an organization wait.
+func lockAdding(tx *db.Tx, organizationID string) { db.Lock(tx, "sites of "+organizationID) }
+
 // lockSharedApps locks the global apps of an organization, so that nobody places one, or shares another, meanwhile.
 func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
 	plugin.LockSharing(tx, organizationID)

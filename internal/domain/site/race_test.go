@@ -128,6 +128,31 @@ func TestSharedDuringASuspension(t *testing.T) {
 	})
 }
 
+// A site that is added while its organization is suspended runs no app.
+func TestAddedDuringASuspension(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.app(r.other, "app", "")
+		r.patch(r.other, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
+			s, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("new")})
+			if err == nil {
+				_, err = r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)})
+			}
+			if errors.Is(err, access.ErrChanged) {
+				return nil
+			}
+			return cmp.Or(err, errors.New("the new site runs an app"))
+		})
+		r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {
+			err := r.FollowOrganization(ctx, tx, id)
+			start()
+			return err
+		}
+		r.suspend(r.caller, access.NoApps)
+		end()
+	})
+}
+
 // A preview that is made while its site is deleted finds no site.
 func TestPreviewDuringADeletion(t *testing.T) {
 	each(t, func(r rig) {

@@ -55,7 +55,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, er
 	d.apply(&site)
 	var made Site
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		db.Lock(tx, "sites of "+c.Organization.ID)
+		lockAdding(tx, c.Organization.ID)
 		n, err := countSites(ctx, tx, c.Organization.ID) // this waits for the lock
 		if err != nil {
 			return err
