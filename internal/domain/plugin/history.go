@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -67,11 +66,11 @@ func (s Service) versionsSeen(ctx context.Context, q db.Querier, c access.Caller
 		return Plugin{}, seen{}, err
 	}
 	o, err := originOf(ctx, q, p.OrganizationID, p.ID)
-	since := p.SharedAt
+	from := p.SharedFrom
 	if p.OrganizationID == c.Organization.ID {
-		since = time.Unix(0, 0)
+		from = 0
 	}
-	return p, seen{p.ID, o.Current, since}, err
+	return p, seen{p.ID, o.Current, from}, err
 }
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")

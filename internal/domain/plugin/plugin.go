@@ -35,7 +35,7 @@ type Plugin struct {
 	Metrics          string
 	PublicJobs       string
 	LastUsedAt       time.Time // zero: not yet
-	SharedAt         time.Time // when it became global; zero: it is not
+	SharedFrom       int64     // if it is global: the number of the first version since it became so, which others see
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 }

@@ -21,7 +21,7 @@ var columns = columnsWith(ownersName, `''`)
 // columnsWith and fields must list the same things in the same order.
 func columnsWith(ownersName, disabledBy string) string {
 	return `plugins.id, organization_id, ` + ownersName + `, revision, ` + disabledBy + `, ` +
-		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, plugins.created_at, plugins.updated_at`
+		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_from, plugins.created_at, plugins.updated_at`
 }
 
 func (p *Plugin) fields() []any {
@@ -29,11 +29,11 @@ func (p *Plugin) fields() []any {
 	for _, f := range fields {
 		all = append(all, f.column(p))
 	}
-	return append(all, db.Null(&p.LastUsedAt), db.Null(&p.SharedAt), &p.CreatedAt, &p.UpdatedAt)
+	return append(all, db.Null(&p.LastUsedAt), &p.SharedFrom, &p.CreatedAt, &p.UpdatedAt)
 }
 
 var insertPlugin = `
-	INSERT INTO plugins (organization_id, revision, exports, shared_at, created_at, updated_at, name_key, search, ` +
+	INSERT INTO plugins (organization_id, revision, exports, shared_from, created_at, updated_at, name_key, search, ` +
 	eachField(func(name string, _ int) string { return name }) + `)
 	VALUES ($1, $2, $3, $4, $5, $5, $6, $7, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(8+i) }) + `)`
 
@@ -42,7 +42,7 @@ func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
 	if p.IsGlobal {
 		LockSharing(tx, p.OrganizationID)
 	}
-	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), db.Null(&p.SharedAt), p.CreatedAt, search.Key(p.Name), p.search())
+	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), p.SharedFrom, p.CreatedAt, search.Key(p.Name), p.search())
 	for _, f := range fields {
 		args = append(args, f.value(p))
 	}
@@ -57,8 +57,8 @@ func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
 // the index of each column that an UPDATE names.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
-	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, db.Null(&p.SharedAt), p.UpdatedAt)
-	query := `UPDATE plugins SET revision = $3, shared_at = $4, updated_at = $5`
+	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, p.SharedFrom, p.UpdatedAt)
+	query := `UPDATE plugins SET revision = $3, shared_from = $4, updated_at = $5`
 	set := func(column string, value any) {
 		query += `, ` + column + ` = ` + queries.Arg(&args, value)
 	}

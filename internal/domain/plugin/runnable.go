@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"time"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -17,14 +16,14 @@ type Runnable struct {
 	IsGlobal       bool
 	Disabled       string // the reason; "": it is not disabled
 	Current        int64  // number of the current version; 0: it has none
-	SharedAt       time.Time
+	SharedFrom     int64
 
 	// AppAccess is the access level of the plugin's organization.
 	AppAccess access.AppAccess
 }
 
 func (r *Runnable) fields() []any {
-	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, &r.Disabled, &r.Current, db.Null(&r.SharedAt), &r.AppAccess}
+	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, &r.Disabled, &r.Current, &r.SharedFrom, &r.AppAccess}
 }
 
 // Seen reports whether an organization sees the plugin. Nobody sees a deleted one.
@@ -35,14 +34,14 @@ func (r *Runnable) Seen(organizationID string) bool {
 // Shows reports whether an organization sees a version. It sees all versions of its own plugins. If another
 // organization's plugin is shared, it sees the current version and those made since then.
 func (r *Runnable) Shows(organizationID string, v Version) bool {
-	return r.OrganizationID == organizationID || r.IsGlobal && (v.Number == r.Current || !v.CreatedAt.Before(r.SharedAt))
+	return r.OrganizationID == organizationID || r.IsGlobal && (v.Number == r.Current || v.Number >= r.SharedFrom)
 }
 
 // FindRunnable returns a plugin of any organization, or ErrNoRow if it was deleted.
 func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error) {
 	return db.One(ctx, q, (*Runnable).fields, `
 		SELECT id, organization_id, name, is_global, disabled_reason,
-			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0), shared_at,
+			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0), shared_from,
 			COALESCE((SELECT access_level FROM organizations WHERE organizations.id = plugins.organization_id), 0)
 		FROM plugins WHERE id = $1`, id)
 }

@@ -146,21 +146,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 		Revision: cache.VersionStep(), Type: kind, CreatedAt: now, UpdatedAt: now,
 	}
 	d.apply(&p)
-	p.share(false, now, time.Time{})
 	return p, nil
-}
-
-// share sets the time when a plugin became shared. It is later than that of its newest version, whose server's clock may
-// have been ahead: others do not see the versions from before.
-func (p *Plugin) share(before bool, now, newest time.Time) {
-	switch {
-	case !p.IsGlobal:
-		p.SharedAt = time.Time{}
-	case !before && now.After(newest):
-		p.SharedAt = now
-	case !before:
-		p.SharedAt = newest.Add(time.Microsecond)
-	}
 }
 
 // Get returns one plugin that the caller's organization sees.
@@ -299,20 +285,18 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 	if len(changes) == 0 {
 		return access.KeepAnswer(ctx, tx, *p)
 	}
-	var newest time.Time
 	if p.IsGlobal && !before.IsGlobal {
 		if err := MayShare(c); err != nil {
 			return err
 		}
 		LockSharing(tx, p.OrganizationID)
 		var err error
-		if newest, err = newestVersionAt(ctx, tx, p.ID); err != nil {
+		if p.SharedFrom, err = nextNumber(ctx, tx, p.ID); err != nil {
 			return err
 		}
 	}
 	p.Revision += cache.VersionStep()
 	p.UpdatedAt = s.DB.Now()
-	p.share(before.IsGlobal, p.UpdatedAt, newest)
 	if err := update(ctx, tx, before, *p); err != nil {
 		return err
 	}

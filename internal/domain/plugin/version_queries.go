@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/org"
@@ -71,26 +70,13 @@ func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
 	return db.One[int64](ctx, tx, nil, `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
 }
 
-// insertVersion stores a version. If the plugin is shared, it is not older than that, whatever the clock of this server
-// says: others see the versions made since.
 func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
 	return db.Insert(ctx, tx, `
 		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, bundle_inject,
 			config_schema, message, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, (
-			SELECT CASE WHEN shared_at > CAST($13 AS TIMESTAMPTZ) THEN shared_at ELSE CAST($13 AS TIMESTAMPTZ) END FROM plugins WHERE id = $1))`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Null(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, v.Bundle.Inject,
 		db.Null(&v.Schema), v.Message, v.CreatedBy.ID, v.CreatedAt)
-}
-
-// newestVersionAt is the time of a plugin's newest version, according to the clock of the server that made it; zero: the
-// plugin has none.
-func newestVersionAt(ctx context.Context, q db.Querier, pluginID int64) (time.Time, error) {
-	at, err := db.One[time.Time](ctx, q, nil, `SELECT created_at FROM plugin_versions WHERE plugin_id = $1 ORDER BY created_at DESC LIMIT 1`, pluginID)
-	if errors.Is(err, db.ErrNoRow) {
-		return time.Time{}, nil
-	}
-	return at, err
 }
 
 func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
@@ -98,25 +84,22 @@ func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version,
 		`SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, pluginID, n)
 }
 
-// seen says which versions of a plugin somebody sees: the current one, and those made since a time.
-type seen struct {
-	pluginID, current int64
-	since             time.Time
-}
+// seen says which versions of a plugin somebody sees: the current one, and those from a number on.
+type seen struct{ pluginID, current, from int64 }
 
 // isSeen is the condition for these versions.
-const isSeen = ` v.plugin_id = $1 AND (v.number = $2 OR v.created_at >= $3)`
+const isSeen = ` v.plugin_id = $1 AND (v.number = $2 OR v.number >= $3)`
 
 func (s seen) find(ctx context.Context, q db.Querier, n int64) (Version, error) {
 	return db.One(ctx, q, (*Version).fields,
-		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number = $4`, s.pluginID, s.current, s.since, n)
+		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number = $4`, s.pluginID, s.current, s.from, n)
 }
 
 // before returns the version before the one numbered n.
 func (s seen) before(ctx context.Context, q db.Querier, n int64) (Version, error) {
 	return db.One(ctx, q, (*Version).fields,
 		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number < $4 ORDER BY v.number DESC LIMIT 1`,
-		s.pluginID, s.current, s.since, n)
+		s.pluginID, s.current, s.from, n)
 }
 
 // findInstalled returns the version that was last installed with a tag, or zero if there is none.
@@ -155,20 +138,20 @@ func versionsWithUsers(columns string) string {
 // list reads versions without their config_schemas, which may have up to 1 MiB each.
 func (s seen) list(ctx context.Context, q db.Querier, p page.Page) ([]Version, error) {
 	return db.All(ctx, q, (*Version).fieldsWithUsers, listVersionsWithUsers+`
-		WHERE`+isSeen+` ORDER BY v.number DESC LIMIT $4 OFFSET $5`, s.pluginID, s.current, s.since, p.Limit, p.Offset)
+		WHERE`+isSeen+` ORDER BY v.number DESC LIMIT $4 OFFSET $5`, s.pluginID, s.current, s.from, p.Limit, p.Offset)
 }
 
 // findForSites is find, with the user who made the version. It also finds a version that the organization's sites still
 // have but the organization no longer sees, because it was current when they got it.
 func (s seen) findForSites(ctx context.Context, q db.Querier, organizationID string, n int64) (Version, error) {
 	return db.One(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+`
-		WHERE v.plugin_id = $1 AND v.number = $4 AND (v.number = $2 OR v.created_at >= $3 OR EXISTS (
+		WHERE v.plugin_id = $1 AND v.number = $4 AND (v.number = $2 OR v.number >= $3 OR EXISTS (
 			SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND p.organization_id = $5 AND (p.version = v.number OR p.running = v.number)))`,
-		s.pluginID, s.current, s.since, n, organizationID)
+		s.pluginID, s.current, s.from, n, organizationID)
 }
 
 func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
-	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
+	return db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.from)
 }
 
 // listSurplus returns the saved versions beyond the newest maxSaved, except the current one and those that sites run or

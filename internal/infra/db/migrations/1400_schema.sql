@@ -173,7 +173,7 @@ CREATE TABLE plugins (
 	last_used_at    {{timestamp}},
 	created_at      {{timestamp}} NOT NULL,
 	updated_at      {{timestamp}} NOT NULL,
-	shared_at       {{timestamp}}, -- other organizations see the versions made since; NULL: not shared
+	shared_from     BIGINT NOT NULL DEFAULT 0, -- if is_global: other organizations see the versions from this number on
 	disabled_at     {{timestamp}}, -- NULL: not disabled; otherwise it runs nowhere
 	disabled_by     BIGINT,
 	disabled_reason TEXT NOT NULL DEFAULT '',
