@@ -18,7 +18,7 @@ const maxURLBytes = 2048
 
 var errMalformed = badURL("The url is not well-formed: its port must be a number, and in a name or password % is written %25, / is %2F and # is %23.")
 
-var errLongURL = fault.Field(fault.TooLong, "url", "The url must be at most 2048 characters long once it is escaped (as in %%C3%%A4).")
+var errLongURL = fault.Field(fault.TooLong, "url", "The url must be at most %d characters long once it is escaped (as in %%C3%%A4).", maxURLBytes)
 
 // Remote is the origin of an app: a git url whose secret parts are kept apart. Its text forms (String, and so logs and
 // %v) show only URL.
@@ -126,9 +126,6 @@ func (r Remote) Equal(other Remote) bool {
 }
 
 func (r Remote) secretJSON() []byte {
-	if r.secret == nil {
-		return nil
-	}
 	data, err := json.Marshal(r.secret)
 	if err != nil {
 		panic("upstream: a struct of strings does not marshal: " + err.Error())

@@ -97,12 +97,7 @@ func (r *Repo) Tags(most int) []string {
 
 // Resolve returns the version with the tag, or Newest for "". If the tag does not exist, the error is an Invalid fault on
 // "tag".
-func (r *Repo) Resolve(tag string) (Version, error) {
-	if tag == "" {
-		return r.Newest()
-	}
-	return r.versions.resolve(tag)
-}
+func (r *Repo) Resolve(tag string) (Version, error) { return r.versions.resolve(tag) }
 
 // Fetch returns, for a tenant, the texts of one of the repository's versions by path, plugin.json included. The host has
 // 20 s to send them. Errors are faults: Invalid on "tag" if the tag leads to no commit, Invalid on "url" for content that

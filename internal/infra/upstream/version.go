@@ -60,13 +60,16 @@ func (v versions) newest() (Version, error) {
 		"The repository has neither a version tag nor a commit on its default branch.")
 }
 
-// resolve returns the version with the tag. The commit of the default branch's head is also a tag, because newest may
-// have returned it as one.
+// resolve returns the version with the tag, or newest for "". The commit of the default branch's head is also a tag,
+// because newest may have returned it as one.
 func (v versions) resolve(tag string) (Version, error) {
+	if tag == "" {
+		return v.newest()
+	}
 	if version, ok := v.tags[tag]; ok {
 		return version, nil
 	}
-	if tag != "" && tag == v.head.Tag {
+	if tag == v.head.Tag {
 		return v.head, nil
 	}
 	newest, err := v.newest()
