@@ -28,6 +28,13 @@ func newCatalog(source string, c *clock) *upstream.Catalog {
 	return upstream.NewCatalog(source, egress.New(upstreamtest.Allow()), slog.New(slog.DiscardHandler), c.now)
 }
 
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDefaultCatalog(t *testing.T) {
 	t.Parallel()
 	entries, err := newCatalog("", newClock()).Entries(t.Context())
@@ -70,19 +77,13 @@ func TestCatalogFromFile(t *testing.T) {
 	_, err := catalog.Entries(t.Context())
 	wantFault(t, err, fault.UpstreamUnavailable, "", "catalog")
 
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(`[{"name": "A", "url": "https://example.org/a", "more": 1}, 7, {"name": "no url"}, {"name": 1, "url": "x"}]`)
+	write(t, file, `[{"name": "A", "url": "https://example.org/a", "more": 1}, 7, {"name": "no url"}, {"name": 1, "url": "x"}]`)
 	clock.advance(10 * time.Second)
 	entries, err := catalog.Entries(t.Context())
 	if err != nil || len(entries) != 1 || entries[0].Name != "A" {
 		t.Errorf("entries %v, error %v", entries, err)
 	}
-	write(`[{"name": " Padded\n", "url": "\thttps://example.org/a "}, {"name": " ", "url": "https://example.org/b"}]`)
+	write(t, file, `[{"name": " Padded\n", "url": "\thttps://example.org/a "}, {"name": " ", "url": "https://example.org/b"}]`)
 	if err := catalog.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestCatalogFromFile(t *testing.T) {
 		t.Errorf("entries %+v, error %v", entries, err)
 	}
 	for _, text := range []string{`{}`, `null`} {
-		write(text)
+		write(t, file, text)
 		if err := catalog.Refresh(t.Context()); err == nil {
 			t.Errorf("%s was taken for a catalog", text)
 		}
@@ -105,12 +106,6 @@ func TestCatalogFromFile(t *testing.T) {
 func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "catalog.json")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var log bytes.Buffer
 	catalog := upstream.NewCatalog(file, egress.New(nil), slog.New(slog.NewJSONHandler(&log, nil)), newClock().now)
 	warned := func() []string {
@@ -129,7 +124,7 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 		}
 		return line.Some
 	}
-	write(`[7, {"name": "A", "url": "https://example.org/a"}, {"name": "no url"}, {"name": "\u200b", "url": "https://example.org/b"},
+	write(t, file, `[7, {"name": "A", "url": "https://example.org/a"}, {"name": "no url"}, {"name": "\u200b", "url": "https://example.org/b"},
 		{"name": "C", "url": "ftp://joe:secret@x"}, {"name": "D\u0000", "url": "https://example.org/d"}]`)
 	want := []string{
 		`entry 1 (""): it is not an object of name, url, description and verified`,
@@ -147,7 +142,7 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	if got := warned(); got != nil {
 		t.Errorf("said again: %q", got)
 	}
-	write(`[` + strings.Repeat(`{},`, 99) + `{}]`)
+	write(t, file, `[`+strings.Repeat(`{},`, 99)+`{}]`)
 	if got := warned(); len(got) != 5 {
 		t.Errorf("%d of 100 are named", len(got))
 	}
@@ -182,9 +177,7 @@ func TestCatalogThatCannotBeRefreshed(t *testing.T) {
 	if got := logged(); !strings.Contains(got, `"msg":"catalog not read"`) {
 		t.Error(got)
 	}
-	if err := os.WriteFile(file, []byte(`[]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, `[]`)
 	if err := errors.Join(catalog.Refresh(t.Context()), os.Remove(file)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,7 @@ import (
 // If no file descriptor was left for a request, the next call makes it again. Not parallel: the limit applies to the
 // whole process.
 func TestCheckWithoutDescriptor(t *testing.T) {
-	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	_, repo := released(t)
 	clock := newClock()
 	source := newSource(clock)
 	var err error

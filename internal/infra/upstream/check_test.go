@@ -24,11 +24,18 @@ func check(t *testing.T, s *upstream.Source, c *clock, url, tag string, age time
 	}
 }
 
-func TestCheckAsksOnce(t *testing.T) {
-	t.Parallel()
+// released starts a host with an app at v1.0.0.
+func released(t *testing.T) (*upstreamtest.Host, *upstreamtest.Repo) {
+	t.Helper()
 	host := upstreamtest.NewHost(t)
 	repo := host.Repo(t, "bar-app")
 	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	return host, repo
+}
+
+func TestCheckAsksOnce(t *testing.T) {
+	t.Parallel()
+	host, repo := released(t)
 	clock := newClock()
 	source := newSource(clock)
 
@@ -52,8 +59,7 @@ func TestCheckAsksOnce(t *testing.T) {
 // A result from before the clock stepped back is neither fresh nor newer than the next answer.
 func TestCheckAfterClockStepsBack(t *testing.T) {
 	t.Parallel()
-	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	_, repo := released(t)
 	clock := newClock()
 	source := newSource(clock)
 	check(t, source, clock, repo.URL, "v1.0.0", 0)
@@ -66,9 +72,7 @@ func TestCheckAfterClockStepsBack(t *testing.T) {
 
 func TestCheckTogether(t *testing.T) {
 	t.Parallel()
-	host := upstreamtest.NewHost(t)
-	repo := host.Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host, repo := released(t)
 	clock := newClock()
 	source := newSource(clock)
 	var all sync.WaitGroup
@@ -84,9 +88,7 @@ func TestCheckTogether(t *testing.T) {
 // Tenants who check the same upstream at once cause one request.
 func TestCheckTogetherOfTenants(t *testing.T) {
 	t.Parallel()
-	host := upstreamtest.NewHost(t)
-	repo := host.Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host, repo := released(t)
 	source := newSource(newClock())
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -104,9 +106,7 @@ func TestCheckTogetherOfTenants(t *testing.T) {
 
 func TestCheckWhenUpstreamFails(t *testing.T) {
 	t.Parallel()
-	host := upstreamtest.NewHost(t)
-	repo := host.Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host, repo := released(t)
 	clock := newClock()
 	source := newSource(clock)
 
@@ -136,9 +136,7 @@ func TestCheckWhenUpstreamFails(t *testing.T) {
 // since.
 func TestCheckAfterOpen(t *testing.T) {
 	t.Parallel()
-	host := upstreamtest.NewHost(t)
-	repo := host.Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host, repo := released(t)
 	clock := newClock()
 	source := newSource(clock)
 	open := func() {
@@ -165,9 +163,7 @@ func TestCheckAfterOpen(t *testing.T) {
 // A host's answer to credentials is not for everybody who knows the url.
 func TestCheckKeepsCredentialsApart(t *testing.T) {
 	t.Parallel()
-	host := upstreamtest.NewHost(t)
-	repo := host.Repo(t, "bar-app")
-	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host, repo := released(t)
 	host.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if _, _, ok := r.BasicAuth(); ok {
 			return false

@@ -19,6 +19,7 @@ import (
 
 const (
 	advertisementType = "application/x-git-upload-pack-advertisement"
+	packType          = "application/x-git-upload-pack-result"
 	someCommit        = "564445cb89de4b0c85935b1941db781a7efc82fc"
 )
 
@@ -29,9 +30,15 @@ var (
 	goodRefs = service + packet(someCommit+" HEAD\x00shallow side-band-64k\n") + "0000"
 )
 
-func advertise(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", advertisementType)
-	fmt.Fprint(w, goodRefs)
+// advertise handles info/refs well.
+var advertise = respond(advertisementType, goodRefs)
+
+// respond returns a handler with one answer.
+func respond(contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		fmt.Fprint(w, body)
+	}
 }
 
 // hostile starts a server that handles info/refs with refs and the request for the pack with pack.
@@ -47,12 +54,6 @@ func hostile(t *testing.T, refs, pack http.HandlerFunc) string {
 
 func TestHostileRefs(t *testing.T) {
 	t.Parallel()
-	as := func(contentType, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", contentType)
-			fmt.Fprint(w, body)
-		}
-	}
 	redirect := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 	}
@@ -71,14 +72,14 @@ func TestHostileRefs(t *testing.T) {
 		field string
 		words string
 	}{
-		"a page":            {as("text/html", "<p>Hello"), fault.UpstreamUnavailable, "", "no git repository"},
+		"a page":            {respond("text/html", "<p>Hello"), fault.UpstreamUnavailable, "", "no git repository"},
 		"500":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, fault.UpstreamUnavailable, "", "500"},
-		"nothing":           {as(advertisementType, ""), fault.UpstreamUnavailable, "", "broken"},
-		"half an answer":    {as(advertisementType, goodRefs[:60]), fault.UpstreamUnavailable, "", "broken"},
-		"no list's end":     {as(advertisementType, strings.TrimSuffix(goodRefs, "0000")), fault.UpstreamUnavailable, "", "broken"},
-		"no packets":        {as(advertisementType, "zzzz"), fault.UpstreamUnavailable, "", "broken"},
-		"an error":          {as(advertisementType, packet("ERR you\x1b[2J!\n")), fault.UpstreamUnavailable, "", `"you\x1b[2J!"`},
-		"no refs":           {as(advertisementType, service+packet("nope")), fault.UpstreamUnavailable, "", "not a ref"},
+		"nothing":           {respond(advertisementType, ""), fault.UpstreamUnavailable, "", "broken"},
+		"half an answer":    {respond(advertisementType, goodRefs[:60]), fault.UpstreamUnavailable, "", "broken"},
+		"no list's end":     {respond(advertisementType, strings.TrimSuffix(goodRefs, "0000")), fault.UpstreamUnavailable, "", "broken"},
+		"no packets":        {respond(advertisementType, "zzzz"), fault.UpstreamUnavailable, "", "broken"},
+		"an error":          {respond(advertisementType, packet("ERR you\x1b[2J!\n")), fault.UpstreamUnavailable, "", `"you\x1b[2J!"`},
+		"no refs":           {respond(advertisementType, service+packet("nope")), fault.UpstreamUnavailable, "", "not a ref"},
 		"endless":           {endless, fault.Invalid, "url", "more than 50000 tags"},
 		"redirect inwards":  {redirect("http://10.0.0.1/app/info/refs"), fault.Invalid, "url", "private"},
 		"redirect to file":  {redirect("file:///etc/passwd"), fault.Invalid, "url", "http"},
@@ -99,10 +100,7 @@ func TestHostileRefs(t *testing.T) {
 func TestMediaTypeWithParameter(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{advertisementType + "; charset=utf-8", advertisementType + ";"} {
-		url := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			fmt.Fprint(w, goodRefs)
-		}, http.NotFound)
+		url := hostile(t, respond(kind, goodRefs), http.NotFound)
 		if _, err := newSource(newClock()).Open(t.Context(), parse(t, url)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
@@ -122,9 +120,7 @@ func TestHostilePack(t *testing.T) {
 			}
 		}
 	}
-	answer := func(body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
-	}
+	answer := func(body string) http.HandlerFunc { return respond(packType, body) }
 	for name, c := range map[string]struct {
 		pack  http.HandlerFunc
 		kind  fault.Kind
@@ -142,7 +138,7 @@ func TestHostilePack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, c.pack)
+			url := hostile(t, advertise, c.pack)
 			_, err := install(t, url, "")
 			wantFault(t, err, c.kind, c.field, c.words)
 		})
@@ -159,10 +155,7 @@ func TestSecretRepeated(t *testing.T) {
 		"the pack's":      {goodRefs, packet("ERR denied for joe:s3cret")},
 		"an error's band": {goodRefs, packet("NAK\n") + packet("\x03denied for joe:s3cret")},
 	} {
-		url := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", advertisementType)
-			fmt.Fprint(w, answers[0])
-		}, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answers[1]) })
+		url := hostile(t, respond(advertisementType, answers[0]), respond(packType, answers[1]))
 		for _, raw := range []string{strings.Replace(url, "://", "://joe:s3cret@", 1), strings.Replace(url, "://", "://joe@", 1), url + "?token=s3cret"} {
 			_, err := install(t, raw, "")
 			wantFault(t, err, fault.UpstreamUnavailable, "", "git host")
@@ -196,7 +189,7 @@ func TestSlowPack(t *testing.T) {
 		end(context.DeadlineExceeded)
 		<-r.Context().Done()
 	}
-	url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, stall)
+	url := hostile(t, advertise, stall)
 	repo, err := newSource(newClock()).Open(t.Context(), parse(t, url))
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +238,7 @@ func TestNothingLeftOnDisk(t *testing.T) {
 	if _, err := install(t, repo.URL, ""); err != nil {
 		t.Fatal(err)
 	}
-	url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, http.NotFound)
+	url := hostile(t, advertise, http.NotFound)
 	if _, err := install(t, url, ""); err == nil {
 		t.Error("installed from a hostile host")
 	}

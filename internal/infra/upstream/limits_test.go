@@ -247,7 +247,7 @@ func TestInstallPackBomb(t *testing.T) {
 	sum := sha1.Sum(pack.Bytes())
 	pack.Write(sum[:])
 
-	url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, func(w http.ResponseWriter, _ *http.Request) {
+	url := hostile(t, advertise, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, packet("NAK\n"))
 		for part := range slices.Chunk(pack.Bytes(), 60_000) {
 			fmt.Fprint(w, packet("\x01"+string(part)))
