@@ -2,6 +2,7 @@
 package oidctest
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,7 +17,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +28,7 @@ import (
 type Behaviour struct {
 	Claims     map[string]any // of the next tokens; they override the correct ones
 	Algorithm  string         // RS256 ("" too), ES256, HS256 or none
-	Key        string         // the name of the key to sign with, made if it is new; "": "first"
+	Key        string         // the name of the key to sign with, made if it is new; "": defaultKey
 	HideKeys   bool           // publish no keys
 	AlsoKeys   []any          // further keys to publish
 	UserInfo   map[string]any // the response of the userinfo endpoint; nil: there is none
@@ -51,7 +51,10 @@ type Provider struct {
 	asked     map[string]int
 }
 
-const clientID, clientSecret = "foyer", "the secret of the client"
+const (
+	clientID, clientSecret = "foyer", "the secret of the client"
+	defaultKey             = "first"
+)
 
 // firstKey is the key of all providers: making one during a request could take longer than the client's timeout.
 var firstKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
@@ -67,13 +70,14 @@ func Start(tb testing.TB) *Provider {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Provider{codes: map[string]url.Values{}, keys: map[string]*rsa.PrivateKey{name(""): key}, curve: curve, asked: map[string]int{}}
+	p := &Provider{codes: map[string]url.Values{}, keys: map[string]*rsa.PrivateKey{defaultKey: key}, curve: curve, asked: map[string]int{}}
+	p.Behave(Behaviour{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", p.discovery)
 	mux.HandleFunc("/authorize", p.authorize)
 	mux.HandleFunc("/token", p.token)
 	mux.HandleFunc("/keys", p.publish)
-	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.current().UserInfo) })
+	mux.HandleFunc("/userinfo", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, p.current().UserInfo) })
 	stopped := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -107,6 +111,7 @@ func (p *Provider) Settings(redirect string) oidc.Settings {
 
 // Behave changes how the provider responds.
 func (p *Provider) Behave(b Behaviour) {
+	b.Key = cmp.Or(b.Key, defaultKey)
 	p.key(b.Key) // make the key now if it is new
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,8 +131,9 @@ func (p *Provider) current() Behaviour {
 	return p.behaviour
 }
 
-func answer(w http.ResponseWriter, body any) {
+func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
@@ -144,7 +150,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 		body["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"}
 	}
 	maps.Copy(body, b.Discovery)
-	answer(w, body)
+	answer(w, http.StatusOK, body)
 }
 
 // authorize signs everybody in immediately.
@@ -178,7 +184,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	}
 	given, err := url.QueryUnescape(secret) // RFC 6749 section 2.3.1
 	if err != nil || id != clientID || given != clientSecret {
-		refuse(w, http.StatusUnauthorized, "invalid_client")
+		answer(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
 		return
 	}
 	code := r.PostFormValue("code")
@@ -188,7 +194,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 	if !ok || text(sum[:]) != asked.Get("code_challenge") || r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") {
-		refuse(w, http.StatusBadRequest, "invalid_grant")
+		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 		return
 	}
 	now := time.Now()
@@ -196,57 +202,39 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		"iss": p.URL, "aud": clientID, "sub": "1", "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(24 * time.Hour).Unix(),
 		"email": "ada@x.example", "email_verified": true,
 	}
-	for name, value := range b.Claims {
-		claims[name] = value
-	}
-	answer(w, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": p.sign(b, claims)})
-}
-
-func refuse(w http.ResponseWriter, status int, code string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": code})
+	maps.Copy(claims, b.Claims)
+	answer(w, http.StatusOK, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": p.sign(b, claims)})
 }
 
 func (p *Provider) publish(w http.ResponseWriter, _ *http.Request) {
 	b := p.current()
 	key := p.key(b.Key)
 	public := []any{
-		map[string]string{"kty": "RSA", "alg": "RS256", "use": "sig", "kid": name(b.Key), "n": text(key.N.Bytes()), "e": text(big.NewInt(int64(key.E)).Bytes())},
+		map[string]string{"kty": "RSA", "alg": "RS256", "use": "sig", "kid": b.Key, "n": text(key.N.Bytes()), "e": text(big.NewInt(int64(key.E)).Bytes())},
 		map[string]string{"kty": "EC", "alg": "ES256", "use": "sig", "kid": "curve", "crv": "P-256", "x": text(p.curve.X.FillBytes(make([]byte, 32))), "y": text(p.curve.Y.FillBytes(make([]byte, 32)))},
 	}
 	if b.HideKeys {
 		public = nil
 	}
 	public = append(public, b.AlsoKeys...)
-	answer(w, map[string]any{"keys": public})
+	answer(w, http.StatusOK, map[string]any{"keys": public})
 }
 
-func name(key string) string {
-	if key == "" {
-		return "first"
-	}
-	return key
-}
-
-func (p *Provider) key(of string) *rsa.PrivateKey {
+func (p *Provider) key(name string) *rsa.PrivateKey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.keys[name(of)] == nil {
+	if p.keys[name] == nil {
 		made, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			panic(err)
 		}
-		p.keys[name(of)] = made
+		p.keys[name] = made
 	}
-	return p.keys[name(of)]
+	return p.keys[name]
 }
 
 func (p *Provider) sign(b Behaviour, claims map[string]any) string {
-	algorithm, kid := b.Algorithm, name(b.Key)
-	if algorithm == "" {
-		algorithm = "RS256"
-	}
+	algorithm, kid := cmp.Or(b.Algorithm, "RS256"), b.Key
 	if algorithm == "ES256" {
 		kid = "curve"
 	}
@@ -280,4 +268,4 @@ func part(v any) string {
 	return text(b)
 }
 
-func text(b []byte) string { return strings.TrimRight(base64.URLEncoding.EncodeToString(b), "=") }
+func text(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
