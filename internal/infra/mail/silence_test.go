@@ -12,13 +12,16 @@ import (
 
 var answers = []string{"220 hello\r\n", "250 hello\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n", "250 sent\r\n"}
 
+// converse sends a mail to a server at the other end of a connection.
+func converse(t *testing.T, conn net.Conn) *Error {
+	t.Helper()
+	s := SMTP{Settings: Settings{Security: Plain, Host: "mail.test"}}
+	return s.converse(t.Context(), conn, envelope{from: "foyer@x.example", to: "ada@x.example"})
+}
+
 // The wait for a mail server's next response times out, however many responses came before.
 func TestServerThatFallsSilent(t *testing.T) {
 	t.Parallel()
-	settings, err := Parse("smtp+plain://mail.test:25")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for n, want := range []time.Duration{openTime, openTime, handTime, handTime, handTime, acceptsTime} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
@@ -28,7 +31,7 @@ func TestServerThatFallsSilent(t *testing.T) {
 				go func() { _, _ = io.WriteString(theirs, strings.Join(answers[:n], "")) }()
 				go func() { _, _ = io.Copy(io.Discard, theirs) }()
 				began := time.Now()
-				failed := SMTP{Settings: settings}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+				failed := converse(t, ours)
 				if took := time.Since(began); failed == nil || !strings.Contains(failed.Text, "in time") || took != want {
 					t.Errorf("%v after %s, want it after %s", failed, took, want)
 				}
@@ -40,15 +43,11 @@ func TestServerThatFallsSilent(t *testing.T) {
 // A client leaves with QUIT after a refusal, too (RFC 5321 section 4.1.1.10).
 func TestEveryConversationEndsWithQuit(t *testing.T) {
 	t.Parallel()
-	settings, err := Parse("smtp+plain://mail.test:25")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for n := 1; n <= len(answers); n++ {
 		ours, theirs := net.Pipe()
 		go func() { _, _ = io.WriteString(theirs, strings.Join(answers[:n], "")+strings.Repeat("550 no\r\n", 2)) }()
 		go func() {
-			_ = SMTP{Settings: settings}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+			_ = converse(t, ours)
 			ours.Close()
 		}()
 		said, err := io.ReadAll(theirs)
@@ -62,10 +61,6 @@ func TestEveryConversationEndsWithQuit(t *testing.T) {
 // An endless response of a mail server is not kept in memory.
 func TestServerThatSaysTooMuch(t *testing.T) {
 	t.Parallel()
-	settings, err := Parse("smtp+plain://mail.test:25")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, said := range []string{strings.Repeat("220-hello\r\n", 200_000), "220 " + strings.Repeat("x", 2<<20)} {
 		ours, theirs := net.Pipe()
 		defer ours.Close()
@@ -74,7 +69,7 @@ func TestServerThatSaysTooMuch(t *testing.T) {
 			theirs.Close()
 		}()
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()
-		failed := SMTP{Settings: settings}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+		failed := converse(t, ours)
 		if failed == nil || failed.Permanent || !strings.Contains(failed.Text, "more than 1 MiB") {
 			t.Errorf("%.10q: %v", said, failed)
 		}

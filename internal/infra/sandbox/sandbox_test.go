@@ -155,7 +155,7 @@ func TestKilled(t *testing.T) {
 			var log bytes.Buffer
 			pool := New(1, 0, slog.New(slog.NewTextHandler(&log, nil)))
 			_, err := pool.Run(t.Context(), "Acme", task, strings.NewReader(""))
-			for isBusy(err) && t.Context().Err() == nil { // other processes use the cores
+			for fault.Is(err, fault.Busy) && t.Context().Err() == nil { // other processes use the cores
 				_, err = pool.Run(t.Context(), "Acme", task, strings.NewReader(""))
 			}
 			killed, ok := errors.AsType[*KilledError](err)
@@ -170,11 +170,6 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func isBusy(err error) bool {
-	e, ok := errors.AsType[*fault.Error](err)
-	return ok && e.Kind == fault.Busy
-}
-
 // A child that got almost no processor time says nothing about the input.
 func TestNoTime(t *testing.T) {
 	t.Parallel()
@@ -182,7 +177,7 @@ func TestNoTime(t *testing.T) {
 		t.Skip("waits for a time limit")
 	}
 	_, err := New(1, 0, silent).Run(t.Context(), "Acme", "hang", strings.NewReader(""))
-	if _, killed := errors.AsType[*KilledError](err); killed || !isBusy(err) {
+	if _, killed := errors.AsType[*KilledError](err); killed || !fault.Is(err, fault.Busy) {
 		t.Errorf("got %v", err)
 	}
 }
