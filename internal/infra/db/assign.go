@@ -37,10 +37,14 @@ func assign(dest any, row *sqlite.Stmt, column int) error {
 	case sql.Scanner:
 		return d.Scan(columnValue(row, column, kind))
 	}
-	if kind == sqlite.Integer && assignInt(dest, row.Int(column)) || kind == sqlite.Text && assignText(dest, row, column) {
+	field := reflect.ValueOf(dest).Elem()
+	switch {
+	case kind == sqlite.Integer && assignInt(field, dest, row.Int(column)):
 		return nil
-	}
-	if kind == sqlite.Text && reflect.TypeOf(dest).Elem().Kind() == reflect.Slice {
+	case kind == sqlite.Text && field.Kind() == reflect.String:
+		field.SetString(row.Text(column))
+		return nil
+	case kind == sqlite.Text && field.Kind() == reflect.Slice:
 		return json.Unmarshal([]byte(row.Text(column)), dest)
 	}
 	return fmt.Errorf("scan %T: the column is NULL, or of another type", dest)
@@ -65,38 +69,18 @@ func columnValue(row *sqlite.Stmt, column int, kind sqlite.Kind) any {
 	}
 }
 
-func assignText(dest any, row *sqlite.Stmt, column int) bool {
-	switch d := dest.(type) {
-	case *string:
-		*d = row.Text(column)
-		return true
-	default:
-		field := reflect.ValueOf(dest).Elem()
-		if field.Kind() != reflect.String {
-			return false
-		}
-		field.SetString(row.Text(column))
-		return true
-	}
-}
-
 // assignInt converts a number from the database, see sqliteValue.
-func assignInt(dest any, n int64) bool {
-	switch d := dest.(type) {
-	case *int64:
-		*d = n
-	case *int:
-		*d = int(n)
-	case *bool:
-		*d = n != 0
-	case *time.Time:
-		*d = time.UnixMicro(n).UTC()
-	default:
-		field := reflect.ValueOf(dest).Elem()
-		if !field.CanInt() {
-			return false
-		}
+func assignInt(field reflect.Value, dest any, n int64) bool {
+	at, isTime := dest.(*time.Time)
+	switch {
+	case isTime:
+		*at = time.UnixMicro(n).UTC()
+	case field.Kind() == reflect.Bool:
+		field.SetBool(n != 0)
+	case field.CanInt():
 		field.SetInt(n)
+	default:
+		return false
 	}
 	return true
 }
