@@ -27,17 +27,17 @@ const firstMigration = "1400_schema.sql"
 // migrate runs, in the order of their names, all migrations that are not recorded as done. Both engines share the files,
 // except for a few words.
 func (d *DB) migrate(ctx context.Context) error {
-	const (
-		create        = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
-		selectApplied = `SELECT name FROM migrations ORDER BY name`
-	)
+	const selectApplied = `SELECT name FROM migrations ORDER BY name`
 	done, unknown := All[string](ctx, d, nil, selectApplied)
 	if unknown != nil { // the database is empty, or nothing works
-		err := d.execInTx(ctx, create)
+		create := func(ctx context.Context, tx *Tx) error {
+			return Exec(ctx, tx, `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`)
+		}
+		err := d.InTx(ctx, create)
 		if err != nil {
 			// Two servers that start together on an empty PostgreSQL database collide here, in spite of IF NOT EXISTS.
 			// The table exists by now.
-			err = d.execInTx(ctx, create)
+			err = d.InTx(ctx, create)
 		}
 		if err == nil {
 			done, err = All[string](ctx, d, nil, selectApplied)
@@ -135,9 +135,3 @@ func statements(script string) []string {
 }
 
 var comments = regexp.MustCompile(`(?m)^--.*\n`)
-
-func (d *DB) execInTx(ctx context.Context, statement string) error {
-	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
-		return Exec(ctx, tx, statement)
-	})
-}
