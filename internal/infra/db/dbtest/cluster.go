@@ -192,14 +192,10 @@ func Lock(tb testing.TB, url, table string) (unlock func()) {
 // Few returns two urls of an empty database: one that allows n connections, and one without a limit.
 func Few(tb testing.TB, n int) (few, all string) {
 	tb.Helper()
-	all = Empty(tb)
-	c, err := sharedCluster()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	name, _, _ := strings.Cut(all[strings.LastIndex(all, "/test_")+1:], "?")
+	c, name := database(tb, "template0")
 	c.Exec(tb, "CREATE ROLE "+name+" LOGIN")
 	c.Exec(tb, "ALTER DATABASE "+name+" OWNER TO "+name)
 	c.Exec(tb, fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", name, n))
+	all = c.url(name)
 	return strings.Replace(all, "postgres@", name+"@", 1), all
 }

@@ -33,25 +33,27 @@ import (
 // Without PostgreSQL's server programs the test fails; it is never skipped.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
-	return database(tb, migrated)
+	c, name := database(tb, migrated)
+	return c.url(name)
 }
 
 // Empty is Postgres without the schema.
 func Empty(tb testing.TB) string {
 	tb.Helper()
-	return database(tb, "template0")
+	c, name := database(tb, "template0")
+	return c.url(name)
 }
 
-func database(tb testing.TB, template string) string {
+func database(tb testing.TB, template string) (c *Cluster, name string) {
 	tb.Helper()
 	c, err := sharedCluster()
 	if err != nil {
 		tb.Fatalf("starting PostgreSQL: %v", err)
 	}
-	name := fmt.Sprintf("test_%d", c.databases.Add(1))
+	name = fmt.Sprintf("test_%d", c.databases.Add(1))
 	c.Exec(tb, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	tb.Cleanup(func() { c.Exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
-	return c.url(name)
+	return c, name
 }
 
 // migrated is the database that is copied to make databases with the schema.

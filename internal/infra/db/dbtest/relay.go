@@ -4,8 +4,6 @@ package dbtest
 
 import (
 	"net"
-	"net/url"
-	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,16 +26,13 @@ type Relay struct {
 // Relayed returns the url of an empty PostgreSQL database whose hosts are n relays.
 func Relayed(tb testing.TB, n int) (string, []*Relay) {
 	tb.Helper()
-	u, err := url.Parse(Postgres(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c, name := database(tb, migrated)
 	relays, addresses := make([]*Relay, n), make([]string, n)
 	for i := range relays {
-		relays[i] = StartRelay(tb, "unix", path.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
+		relays[i] = StartRelay(tb, "unix", c.socket())
 		addresses[i] = relays[i].Address
 	}
-	return "postgres://postgres@" + strings.Join(addresses, ",") + u.Path + "?sslmode=disable", relays
+	return "postgres://postgres@" + strings.Join(addresses, ",") + "/" + name + "?sslmode=disable", relays
 }
 
 // StartRelay runs a relay to a server until the test ends.
