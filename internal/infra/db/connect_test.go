@@ -162,7 +162,7 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 	t.Cleanup(func() { administer(t, address, `DROP OWNED BY `+role, `DROP ROLE `+role) })
 	u.User = url.User(role)
 	d := dbtest.Open(t, conns(t, u.String(), "5"))
-	exec(t, d, makeUser, "ada", false, d.Now())
+	dbtest.Exec(t, d, makeUser, "ada", false, d.Now())
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		id, err := db.Insert(ctx, tx, makeUser, "ben", false, d.Now())
 		if err != nil {
@@ -208,7 +208,7 @@ func TestRoleThatMayNotMigrate(t *testing.T) {
 func TestServerThatBecomesAStandby(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))
-	exec(t, d, `SET default_transaction_read_only = on`) // only on one connection
+	dbtest.Exec(t, d, `SET default_transaction_read_only = on`) // only on one connection
 	var errs []error
 	for range 3 {
 		errs = append(errs, d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {

@@ -20,16 +20,6 @@ import (
 	"foyer/internal/infra/queries"
 )
 
-// exec runs one statement in a transaction of its own.
-func exec(t *testing.T, d *db.DB, query string, args ...any) {
-	t.Helper()
-	if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(t.Context(), tx, query, args...)
-	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 const makeUser = `
 	INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
 	VALUES ($1, $1, $1, '', '', $2, $3)`
@@ -74,8 +64,8 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 func TestListsAreJSON(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, `CREATE TABLE lists (list JSON NOT NULL, text TEXT NOT NULL)`)
-		exec(t, d, `INSERT INTO lists (list, text) VALUES ('["a","b"]', 'a,b')`)
+		dbtest.Exec(t, d, `CREATE TABLE lists (list JSON NOT NULL, text TEXT NOT NULL)`)
+		dbtest.Exec(t, d, `INSERT INTO lists (list, text) VALUES ('["a","b"]', 'a,b')`)
 		list, err := db.One[[]string](t.Context(), d, nil, `SELECT list FROM lists`)
 		if err != nil || !slices.Equal(list, []string{"a", "b"}) {
 			t.Errorf("got %q, %v", list, err)
@@ -115,16 +105,9 @@ func TestInTxRollsBack(t *testing.T) {
 	})
 }
 
-func TestUniqueViolation(t *testing.T) {
+func TestNoRow(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, makeUser, "a", false, d.Now())
-		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
-		})
-		if !errors.Is(err, db.ErrUnique) {
-			t.Errorf("got %v, want ErrUnique", err)
-		}
 		if _, err := db.One[int](t.Context(), d, nil, `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
 			t.Errorf("got %v, want ErrNoRow", err)
 		}
@@ -208,12 +191,12 @@ func TestDiskFull(t *testing.T) {
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "full.db"))
 	const add = `INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, 0, $2, 0)
 		ON CONFLICT (organization_id, shard) DO UPDATE SET pending = invite_counts.pending + $2`
-	exec(t, d, `CREATE TABLE notes (name TEXT NOT NULL, item TEXT NOT NULL)`)
+	dbtest.Exec(t, d, `CREATE TABLE notes (name TEXT NOT NULL, item TEXT NOT NULL)`)
 	pages, err := db.One[int](t.Context(), d, nil, `PRAGMA page_count`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, d, fmt.Sprintf(`PRAGMA max_page_count = %d`, pages+40))
+	dbtest.Exec(t, d, fmt.Sprintf(`PRAGMA max_page_count = %d`, pages+40))
 	var done, failed atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 64 {
@@ -240,7 +223,7 @@ func TestDiskFull(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	exec(t, d, `PRAGMA max_page_count = 1000000`)
+	dbtest.Exec(t, d, `PRAGMA max_page_count = 1000000`)
 	users, err := db.One[int64](t.Context(), d, nil, `SELECT COUNT(*) FROM users`)
 	counted, countErr := db.One[int64](t.Context(), d, nil, `SELECT pending FROM invite_counts`)
 	noted, noteErr := db.One[int64](t.Context(), d, nil, `SELECT COUNT(*) FROM notes n JOIN users u ON u.email = n.name`)
@@ -256,14 +239,14 @@ func TestDiskFull(t *testing.T) {
 func TestTransactionThatCannotCommit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, `CREATE TABLE late (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED)`)
+		dbtest.Exec(t, d, `CREATE TABLE late (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED)`)
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			return db.Exec(t.Context(), tx, `INSERT INTO late (id) VALUES (404)`)
 		})
 		if err == nil {
 			t.Error("told that it is on disk")
 		}
-		exec(t, d, makeUser, "a", false, d.Now()) // others still succeed
+		dbtest.Exec(t, d, makeUser, "a", false, d.Now()) // others still succeed
 	})
 }
 
@@ -272,14 +255,14 @@ func TestTransactionThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "foyer.db")
 	d, other := dbtest.Open(t, url), dbtest.Open(t, url)
-	exec(t, d, `PRAGMA busy_timeout = 1`)
+	dbtest.Exec(t, d, `PRAGMA busy_timeout = 1`)
 	err := other.InTx(t.Context(), func(context.Context, *db.Tx) error {
 		return d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil })
 	})
 	if err == nil {
 		t.Error("told that it is on disk")
 	}
-	exec(t, d, makeUser, "a", false, d.Now())
+	dbtest.Exec(t, d, makeUser, "a", false, d.Now())
 }
 
 // A transaction inside a transaction, or a query beside it, would wait for ever.
@@ -416,39 +399,30 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
+// A database of a later foyer, or from before the first release, is left unchanged.
 func TestOpenRefusesAnotherSchema(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		d, err := db.Open(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_tomorrow.sql')`)
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err = db.Open(t.Context(), url); !errors.Is(err, db.ErrNewer) || !strings.Contains(err.Error(), "9999_tomorrow.sql") {
-			t.Errorf("got %v, want ErrNewer that names the migration", err)
-		}
-	})
-}
-
-// A database from before the first release is left unchanged.
-func TestOpenRefusesOlderSchema(t *testing.T) {
-	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		d, err := db.Open(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = (SELECT MIN(name) FROM migrations)`)
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err = db.Open(t.Context(), url); !errors.Is(err, db.ErrOlder) || !strings.Contains(err.Error(), "start with an empty database") {
-			t.Errorf("got %v, want ErrOlder that says what to do", err)
-		}
-	})
+	for _, c := range []struct {
+		change, words string
+		want          error
+	}{
+		{`INSERT INTO migrations (name) VALUES ('9999_tomorrow.sql')`, "9999_tomorrow.sql", db.ErrNewer},
+		{`UPDATE migrations SET name = '0100_schema.sql' WHERE name = (SELECT MIN(name) FROM migrations)`, "start with an empty database", db.ErrOlder},
+	} {
+		dbtest.EachURL(t, func(t *testing.T, url string) {
+			d, err := db.Open(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dbtest.Exec(t, d, c.change)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = db.Open(t.Context(), url); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("got %v, want %v, with %q", err, c.want, c.words)
+			}
+		})
+	}
 }
 
 func TestCanceledContext(t *testing.T) {
@@ -472,7 +446,7 @@ func TestCanceledContext(t *testing.T) {
 func TestStatementThatFails(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, makeUser, "a", false, d.Now())
+		dbtest.Exec(t, d, makeUser, "a", false, d.Now())
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			return db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
 		})
@@ -518,7 +492,7 @@ func TestStatementThatFails(t *testing.T) {
 func TestInsertOfNoRow(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, makeUser, "a", false, d.Now())
+		dbtest.Exec(t, d, makeUser, "a", false, d.Now())
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			id, err := db.Insert(ctx, tx, makeUser+` ON CONFLICT DO NOTHING`, "a", false, d.Now())
 			if !errors.Is(err, db.ErrNoRow) || id != 0 {

@@ -13,7 +13,7 @@ func TestSome(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for i := range 5 {
-			exec(t, d, makeUser, strconv.Itoa(i), false, d.Now())
+			dbtest.Exec(t, d, makeUser, strconv.Itoa(i), false, d.Now())
 		}
 		three := func(int) int { return 3 }
 		for budget, want := range map[int]int{0: 1, 3: 2, 11: 4, 12: 5, 100: 5} {

@@ -46,8 +46,8 @@ func TestPurgeWhileSomebodyReads(t *testing.T) {
 		if _, err := db.One[int](ctx, q, nil, `SELECT COUNT(*) FROM users`); err != nil {
 			return err
 		}
-		exec(t, d, makeUser, "secretperson", false, d.Now())
-		exec(t, d, `DELETE FROM users`)
+		dbtest.Exec(t, d, makeUser, "secretperson", false, d.Now())
+		dbtest.Exec(t, d, `DELETE FROM users`)
 		return d.Purge()
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), "it is deleted, but what was deleted is still in the log, "+path+"-wal: somebody reads it") {

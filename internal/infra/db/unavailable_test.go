@@ -135,7 +135,7 @@ func TestRefusedBySQLite(t *testing.T) {
 func TestStatementsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
-	exec(t, d, makeUser, "a", false, d.Now())
+	dbtest.Exec(t, d, makeUser, "a", false, d.Now())
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		full := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`)
 		return errors.Join(full,

@@ -22,7 +22,7 @@ func TestView(t *testing.T) {
 						t.Errorf("look %d: %d users, want %d, %v", look, n, want, err)
 					}
 					if look == 0 {
-						exec(t, d, makeUser, string(rune('a'+want)), false, d.Now())
+						dbtest.Exec(t, d, makeUser, string(rune('a'+want)), false, d.Now())
 					}
 				}
 				return failed

@@ -14,22 +14,14 @@ import (
 	"foyer/internal/infra/queries"
 )
 
-// exec runs one statement in a transaction of its own.
-func exec(t *testing.T, d *db.DB, query string, args ...any) {
-	t.Helper()
-	if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query, args...) }); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Old rows are deleted in transactions of 500, and each commit stays whatever happens to the next.
 func TestDeleteOld(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, `CREATE TABLE old (item BIGINT PRIMARY KEY)`)
-		exec(t, d, `CREATE TABLE kept (item BIGINT REFERENCES old (item))`)
-		exec(t, d, `INSERT INTO old (item) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1202) SELECT i FROM n`)
-		exec(t, d, `INSERT INTO kept (item) VALUES (1100)`)
+		dbtest.Exec(t, d, `CREATE TABLE old (item BIGINT PRIMARY KEY)`)
+		dbtest.Exec(t, d, `CREATE TABLE kept (item BIGINT REFERENCES old (item))`)
+		dbtest.Exec(t, d, `INSERT INTO old (item) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1202) SELECT i FROM n`)
+		dbtest.Exec(t, d, `INSERT INTO kept (item) VALUES (1100)`)
 		left := func() int {
 			n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM old`)
 			if err != nil {
@@ -40,7 +32,7 @@ func TestDeleteOld(t *testing.T) {
 		if err := queries.DeleteOld(t.Context(), d, `old`, `item`, `item < $1 ORDER BY item`, 1202); !errors.Is(err, db.ErrReference) || left() != 202 {
 			t.Errorf("%d are left, %v", left(), err)
 		}
-		exec(t, d, `DELETE FROM kept`)
+		dbtest.Exec(t, d, `DELETE FROM kept`)
 		if err := queries.DeleteOld(t.Context(), d, `old`, `item`, `item < $1 ORDER BY item`, 1202); err != nil || left() != 1 {
 			t.Errorf("%d are left, %v", left(), err)
 		}
@@ -51,8 +43,10 @@ func TestDeleteOld(t *testing.T) {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		exec(t, d, `CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)`)
-		add := func(name string) { exec(t, d, `INSERT INTO items (id, name) SELECT COUNT(*), $1 FROM items`, name) }
+		dbtest.Exec(t, d, `CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)`)
+		add := func(name string) {
+			dbtest.Exec(t, d, `INSERT INTO items (id, name) SELECT COUNT(*), $1 FROM items`, name)
+		}
 		add("a")
 		add("b")
 		read := func(p page.Page) page.Found[string] {

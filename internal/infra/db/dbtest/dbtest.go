@@ -44,15 +44,19 @@ func Open(tb testing.TB, url string) *db.DB {
 	return d
 }
 
+// Exec runs a statement in a transaction of its own.
+func Exec(tb testing.TB, d *db.DB, query string, args ...any) {
+	tb.Helper()
+	err := d.InTx(tb.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query, args...) })
+	if err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+}
+
 // InTurkish opens a PostgreSQL database in which a column has a Turkish collation: there, I is not the capital of i.
 func InTurkish(tb testing.TB, table, column string) *db.DB {
 	tb.Helper()
 	d := Open(tb, Postgres(tb))
-	err := d.InTx(tb.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `ALTER TABLE `+table+` ALTER COLUMN `+column+` TYPE TEXT COLLATE "tr-x-icu"`)
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Exec(tb, d, `ALTER TABLE `+table+` ALTER COLUMN `+column+` TYPE TEXT COLLATE "tr-x-icu"`)
 	return d
 }
