@@ -53,6 +53,21 @@ func sqliteURL(t *testing.T) (url, path string) {
 	return "sqlite:" + path, path
 }
 
+// backedUp makes a database with an organization, whose backup is at path.copy, and closes it.
+func backedUp(t *testing.T) (url, path string) {
+	t.Helper()
+	url, path = sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addOrganization(t, d, "one")
+	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return url, path
+}
+
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
@@ -133,11 +148,7 @@ func TestRestore(t *testing.T) {
 
 func TestRestoreWhereNothingIs(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	addOrganization(t, dbtest.Open(t, url), "one")
-	if err := backup.Make(t.Context(), url, path+".copy"); err != nil {
-		t.Fatal(err)
-	}
+	_, path := backedUp(t)
 	fresh := "sqlite:" + filepath.Join(t.TempDir(), "new", "foyer.db")
 	if err := backup.Restore(t.Context(), path+".copy", fresh, false, asItWas); err != nil {
 		t.Fatal(err)
@@ -150,12 +161,8 @@ func TestRestoreWhereNothingIs(t *testing.T) {
 // Restore through a link replaces the file that the link leads to, on that file's disk.
 func TestRestoreThroughLink(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	d, err := db.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close(), os.Symlink(path, path+".link")); err != nil {
+	url, path := backedUp(t)
+	if err := os.Symlink(path, path+".link"); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := os.Stat(path)
@@ -173,15 +180,14 @@ func TestRestoreThroughLink(t *testing.T) {
 // Restore creates a missing file where the links lead, and does not ask for --force.
 func TestRestoreWhereLinksLead(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	dbtest.Open(t, url)
+	_, path := backedUp(t)
 	big, small := filepath.Join(t.TempDir(), "big"), filepath.Join(t.TempDir(), "small")
 	up, err := filepath.Rel(small, big)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = errors.Join(
-		backup.Make(t.Context(), url, path+".copy"), os.Mkdir(big, 0o700), os.Mkdir(small, 0o700), os.Symlink(small, path+".folder"),
+		os.Mkdir(big, 0o700), os.Mkdir(small, 0o700), os.Symlink(small, path+".folder"),
 		os.Symlink("2.db", filepath.Join(small, "1.db")), os.Symlink(filepath.Join(up, "foyer.db"), filepath.Join(small, "2.db")),
 		os.Symlink("circle.db", filepath.Join(small, "circle.db")),
 	)
@@ -205,11 +211,7 @@ func TestRestoreWhereLinksLead(t *testing.T) {
 // Restore replaces a damaged database, and removes its journal.
 func TestRestoreOverDamage(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	addOrganization(t, dbtest.Open(t, url), "one")
-	if err := backup.Make(t.Context(), url, path+".copy"); err != nil {
-		t.Fatal(err)
-	}
+	_, path := backedUp(t)
 	damaged := filepath.Join(t.TempDir(), "foyer.db")
 	for _, name := range []string{damaged, damaged + "-wal", damaged + "-shm"} {
 		if err := os.WriteFile(name, []byte(strings.Repeat("damaged ", 1000)), 0o600); err != nil {
@@ -227,13 +229,8 @@ func TestRestoreOverDamage(t *testing.T) {
 // A database that cannot be opened may still be in use.
 func TestRestoreOverWhatCannotBeOpened(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	d, err := db.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addOrganization(t, d, "one")
-	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close(), os.Mkdir(path+"-wal", 0o700)); err != nil {
+	url, path := backedUp(t)
+	if err := os.Mkdir(path+"-wal", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.Stat(path)
@@ -267,12 +264,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dbtest.Exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
 	if err := backup.Make(t.Context(), url, newer); err != nil {
 		t.Fatal(err)
 	}
@@ -320,11 +312,7 @@ func TestRestoreRefuses(t *testing.T) {
 // Restore finds damage that SQLite itself overlooks: missing or wrong last bytes.
 func TestRestoreRefusesEachDamage(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	addOrganization(t, dbtest.Open(t, url), "one")
-	if err := backup.Make(t.Context(), url, path+".copy"); err != nil {
-		t.Fatal(err)
-	}
+	url, path := backedUp(t)
 	sound, err := os.ReadFile(path + ".copy")
 	if err != nil {
 		t.Fatal(err)
@@ -380,20 +368,11 @@ func TestPartialFilesAreRemoved(t *testing.T) {
 // Each restore removes the files of the others. Whichever succeeds, the database is never empty.
 func TestRestoresAtOnce(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	copied := path + ".copy"
-	d, err := db.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addOrganization(t, d, "before")
-	if err := errors.Join(backup.Make(t.Context(), url, copied), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	url, path := backedUp(t)
 	for range 10 {
 		var restores sync.WaitGroup
 		for range 4 {
-			restores.Go(func() { _ = backup.Restore(t.Context(), copied, url, true, asItWas) }) // some fail: another has removed their file
+			restores.Go(func() { _ = backup.Restore(t.Context(), path+".copy", url, true, asItWas) }) // some fail: another has removed their file
 		}
 		restores.Wait()
 		d, err := db.Open(t.Context(), url)
@@ -447,14 +426,7 @@ func TestBackupRefuses(t *testing.T) {
 // An interrupted backup leaves no copy, and an interrupted restore keeps the database.
 func TestInterruptedBackup(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
-	d, err := db.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	url, path := backedUp(t)
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := backup.Make(interrupted, url, path+".later"); !errors.Is(err, context.Canceled) {
