@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -64,29 +63,6 @@ func TestUnixSocket(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("the socket: %v, %v", info, err)
-	}
-}
-
-// foyer itself answers OPTIONS * (RFC 9110 section 9.3.7), like a path that does not exist.
-func TestOptionsOfTheServer(t *testing.T) {
-	t.Parallel()
-	s := start(t, config.Config{Listen: "127.0.0.1:0"})
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: foyer\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusNotFound || !strings.Contains(string(body), `"code":"not_found"`) {
-		t.Errorf("answered %d %s, %v", res.StatusCode, body, err)
 	}
 }
 

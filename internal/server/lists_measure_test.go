@@ -7,9 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -62,19 +63,13 @@ func fill(t *testing.T, s *running, apps, rare, invites, members int) {
 // inParallel calls do n times, at most eight at once.
 func inParallel(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
-	var all sync.WaitGroup
-	turns := make(chan struct{}, 8)
+	var all errgroup.Group
+	all.SetLimit(8)
 	for i := range n {
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			if err := do(i); err != nil {
-				t.Error(err)
-			}
-		})
+		all.Go(func() error { return do(i) })
 	}
-	if all.Wait(); t.Failed() {
-		t.FailNow()
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

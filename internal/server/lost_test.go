@@ -70,7 +70,8 @@ func rescue(t *testing.T, dir string) {
 	}
 	saved := t.TempDir()
 	for _, f := range files {
-		name, removed := strings.CutSuffix(linkAt(filepath.Join(open, f.Name())), " (deleted)")
+		link, _ := os.Readlink(filepath.Join(open, f.Name())) // it may be closed by now
+		name, removed := strings.CutSuffix(link, " (deleted)")
 		if !removed || filepath.Dir(name) != dir {
 			continue
 		}
@@ -93,13 +94,4 @@ func rescue(t *testing.T, dir string) {
 	if name, err := db.One[string](t.Context(), d, nil, `SELECT name FROM plugins`); err != nil || name != "x" {
 		t.Errorf("the copy has the app %q, %v", name, err)
 	}
-}
-
-// linkAt returns the target of a link; "": there is no link.
-func linkAt(path string) string {
-	to, err := os.Readlink(path)
-	if err != nil {
-		return ""
-	}
-	return to
 }

@@ -13,7 +13,7 @@ import (
 	"foyer/internal/server"
 )
 
-// A request without a path is answered like any other.
+// foyer itself answers OPTIONS * (RFC 9110 section 9.3.7), like a path that does not exist.
 func TestNoPath(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -23,7 +23,7 @@ func TestNoPath(t *testing.T) {
 	}
 	r.URL.Path = "*"
 	got := do(t, r)
-	if got.status != http.StatusNotFound || got.header.Get("X-Request-Id") == "" || got.header.Get("Content-Type") != "application/json" {
+	if got.status != http.StatusNotFound || got.header.Get("X-Request-Id") == "" || !strings.Contains(got.body, `"code":"not_found"`) {
 		t.Errorf("got %+v", got)
 	}
 }
