@@ -1,12 +1,10 @@
 package server_test
 
 import (
-	"context"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -157,14 +155,14 @@ func TestGuestByMail(t *testing.T) {
 		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
 		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
 		handed := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
-		guestLink(t, mails, 1) // the mail of the invite has none
+		mailed(t, mails, 1) // the invite
 		anybody := must[*client.Client](t)(client.New(s.URL, ""))
 		for _, email := range []string{"nobody@x.example", "eve@x.example"} {
 			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
 				t.Fatal(err)
 			}
 		}
-		link := guestLink(t, mails, 2)
+		link := mailed(t, mails, 2)
 		v := visit(t, s, "")
 		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", v.post(link))
 		if page := v.get("/invite/" + strings.Repeat("x", 64)); page.status != 404 || !strings.Contains(page.body, "sign in at the console. Members") {
@@ -190,15 +188,6 @@ func TestGuestByMail(t *testing.T) {
 			t.Errorf("still a guest: %d", got.status)
 		}
 	})
-}
-
-// guestLink waits for the nth mail, and returns the path of its sign-in link.
-func guestLink(t *testing.T, mails *mailtest.Server, n int) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	got := must[[]mailtest.Mail](t)(mails.Wait(ctx, n))
-	return regexp.MustCompile(`/signin/[\w-]+`).FindString(got[n-1].Text(t))
 }
 
 // A user who signs in first sees the invites to their verified address, and continues from there.
@@ -264,9 +253,7 @@ func TestLinkOfAUserInSomebodysBrowser(t *testing.T) {
 		s := start(t, cfg)
 		key := ownerElsewhere(t, cfg)
 		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
+		path := mailed(t, mails, 1)
 		v := visit(t, s, s.key)
 		if page := v.post(path, "answer", "accept"); page.status != 200 || !strings.Contains(page.body, "signed in here as <bdi>grace@acme.example</bdi>: sign out, then sign in as <bdi>eve@x.example</bdi>") || strings.Contains(page.body, "Sign in</a>") {
 			t.Errorf("%d %s", page.status, page.body)

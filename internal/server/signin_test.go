@@ -18,18 +18,13 @@ import (
 
 var formNamed = regexp.MustCompile(`name="form" value="(\w+)"`)
 
-var linkInMail = regexp.MustCompile(`/signin/(\w+)`)
-
-// mailed waits for the nth mail, and returns the path of the link in it.
+// mailed waits for the nth mail, and returns the path of the invite in it, or of the link that signs in.
 func mailed(t *testing.T, mails *mailtest.Server, n int) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	got, err := mails.Wait(ctx, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return linkInMail.FindString(got[n-1].Text(t))
+	got := must[[]mailtest.Mail](t)(mails.Wait(ctx, n))
+	return regexp.MustCompile(`/(invite|signin)/[\w-]+`).FindString(got[n-1].Text(t))
 }
 
 func TestSignInByMail(t *testing.T) {
@@ -210,9 +205,7 @@ func TestAcceptedInABrowser(t *testing.T) {
 		mails := mailtest.Start(t, mailtest.Config{})
 		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
 		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
+		path := mailed(t, mails, 1)
 		v := visit(t, s, "")
 		for _, origin := range []string{"https://evil.example", "null"} {
 			if got := v.send("POST", path, "answer=accept", "Origin", origin); got.status != 403 || !strings.Contains(got.body, "another site") {
@@ -250,9 +243,7 @@ func TestAcceptedWhereWaysAreOff(t *testing.T) {
 		OIDC: config.OIDC{Issuer: provider.Issuer, ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Name: "Acme"},
 	})
 	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
+	path := mailed(t, mails, 1)
 	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", SendEmail: new(false)}))
 	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
 	for path, next := range map[string]string{
@@ -285,9 +276,7 @@ func TestAcceptedToSignInByTheProvider(t *testing.T) {
 			{"eve@x.example", "You have an account already", "with login"},
 		} {
 			must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: tc.email}))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, n+1))[n].Text(t))
+			path := mailed(t, mails, n+1)
 			v := visit(t, s, "")
 			if accepted := v.post(path, "answer", "accept"); accepted.status != 200 || !strings.Contains(accepted.body, tc.want) || strings.Contains(accepted.body, tc.not) {
 				t.Errorf("%s: %d %s", tc.email, accepted.status, accepted.body)
