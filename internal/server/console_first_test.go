@@ -2,16 +2,12 @@ package server_test
 
 import (
 	"bytes"
-	"context"
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"foyer/client"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
@@ -21,23 +17,9 @@ import (
 // firstStart runs a server without any settings, so that the first start makes everything.
 func firstStart(t *testing.T) *running {
 	t.Helper()
-	dir, out, s := t.TempDir(), &bytes.Buffer{}, &running{log: newLockedBuffer()}
-	cfg := config.Config{Listen: "127.0.0.1:0", DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), InviteTTL: time.Hour, Demo: true}
-	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() {
-		stopped <- server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(s.log, nil)), Stdout: out}.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-stopped; err != nil {
-			t.Errorf("the server: %v\n%s", err, s.log.String())
-		}
-	})
-	s.URL = <-s.log.baseURL // the first start is complete
-	s.key = regexp.MustCompile(`foy_\w{43}`).FindString(out.String())
-	s.Organization = must[*client.Client](t)(client.New(s.URL, s.key)).Organization(client.Current)
-	return s
+	dir, out := t.TempDir(), &bytes.Buffer{}
+	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Demo: true}
+	return run(t, server.Server{Config: cfg, Stdout: out}, func() string { return regexp.MustCompile(`foy_\w{43}`).FindString(out.String()) })
 }
 
 // A step is done once a user has done it; what the first start has made does not count.

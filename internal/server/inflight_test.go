@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -79,23 +78,6 @@ func (s *running) largeApp(t *testing.T) string {
 	return "/" + itoa(app.ID)
 }
 
-// join adds a user to the organization.
-func (s *running) join(t *testing.T, email string) *running {
-	t.Helper()
-	invited := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
-	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invited.ID))
-	token := link.URL[strings.LastIndexByte(link.URL, '/')+1:]
-	r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/signup/"+token, nil))
-	accepted := do(t, r)
-	var member struct {
-		Key string `json:"api_key"`
-	}
-	if err := json.Unmarshal([]byte(accepted.body), &member); err != nil || member.Key == "" {
-		t.Fatalf("%d %s", accepted.status, accepted.body)
-	}
-	return &running{URL: s.URL, key: member.Key}
-}
-
 // The server keeps a bounded amount for clients that read slowly, and tells them when to retry; other users are served.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
@@ -105,7 +87,7 @@ func TestSlowReaders(t *testing.T) {
 		schema := fmt.Sprintf(`[%q]`, strings.Repeat("x", 1_000_000))
 		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i), ConfigSchema: []byte(schema)}))
 	}
-	other := s.join(t, "ada@example.com")
+	other := &running{URL: s.URL, key: join(t, s)}
 	answered := map[int]int{}
 	var conns []net.Conn
 	for i := range 100 {
@@ -199,9 +181,7 @@ func TestHeldBodiesWithoutAKey(t *testing.T) {
 		sites := "/sites/" + must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})).Token
 		s.withhold(t, "192.0.2.1", "/console/session")
 		s.withhold(t, "192.0.2.2", "/invite/abc")
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
-		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}})) // no key is cached any more
-		visit(t, s, key.APIKey)
+		visit(t, s, s.keyFor(t, "*")) // no key is cached any more
 		for _, path := range []string{"/readyz", sites + "/manifest.json", sites + "/loader.js", "/console/session"} {
 			if got := browse(t, http.MethodGet, s.URL+path, nil); got.status >= http.StatusInternalServerError {
 				t.Errorf("%s: %d %.300s", path, got.status, got.body)

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,35 +69,29 @@ func openDomain(t *testing.T, cfg config.Config) *server.Domain {
 
 func startTraced(t *testing.T, cfg config.Config, tracer *trace.Tracer) *running {
 	t.Helper()
-	s := &running{key: cfg.Bootstrap.Key, log: newLockedBuffer()}
-	if s.key == "" {
-		s.key = access.NewKey()
-	}
-	if cfg.Listen == "" {
-		cfg.Listen = "127.0.0.1:0"
-	}
-	cfg.Bootstrap.Key, cfg.Bootstrap.Email = s.key, cmp.Or(cfg.Bootstrap.Email, "grace@acme.example")
-	if cfg.DataDir == "" {
-		cfg.DataDir = t.TempDir()
-	}
-	if cfg.Database == "" {
-		cfg.Database = "sqlite:" + filepath.Join(cfg.DataDir, "foyer.db")
-	}
+	cfg.Bootstrap.Key = cmp.Or(cfg.Bootstrap.Key, access.NewKey())
+	cfg.Bootstrap.Email = cmp.Or(cfg.Bootstrap.Email, "grace@acme.example")
+	cfg.DataDir = cmp.Or(cfg.DataDir, t.TempDir())
+	cfg.Database = cmp.Or(cfg.Database, "sqlite:"+filepath.Join(cfg.DataDir, "foyer.db"))
 	if !cfg.SQLite() {
 		cfg.Secret = "a secret that all servers of the tests share"
-	}
-	if cfg.InviteTTL == 0 {
-		cfg.InviteTTL = time.Hour
 	}
 	if cfg.UpstreamAllow == nil {
 		cfg.UpstreamAllow = upstreamtest.Allow()
 	}
+	return run(t, server.Server{Config: cfg, Stdout: io.Discard, Tracer: tracer, Leave: 10 * time.Millisecond}, func() string { return cfg.Bootstrap.Key })
+}
+
+// run runs a server until the test ends; key returns the first owner's key once it listens.
+func run(t *testing.T, srv server.Server, key func() string) *running {
+	t.Helper()
+	s := &running{log: newLockedBuffer()}
+	srv.Log = slog.New(slog.NewJSONHandler(s.log, nil))
+	srv.Config.Listen = cmp.Or(srv.Config.Listen, "127.0.0.1:0")
+	srv.Config.InviteTTL = cmp.Or(srv.Config.InviteTTL, time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	go func() {
-		log := slog.New(slog.NewJSONHandler(s.log, nil))
-		stopped <- server.Server{Config: cfg, Log: log, Stdout: io.Discard, Tracer: tracer, Leave: 10 * time.Millisecond}.Run(ctx)
-	}()
+	go func() { stopped <- srv.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-stopped; err != nil {
@@ -108,11 +104,8 @@ func startTraced(t *testing.T, cfg config.Config, tracer *trace.Tracer) *running
 		stopped <- nil
 		t.Fatalf("the server did not start: %v", err)
 	}
-	c, err := client.New(s.URL, s.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Organization = c.Organization(client.Current)
+	s.key = key()
+	s.Organization = must[*client.Client](t)(client.New(s.URL, s.key)).Organization(client.Current)
 	return s
 }
 
@@ -148,13 +141,27 @@ func (b *lockedBuffer) String() string {
 	return b.all.String()
 }
 
+// keyFor makes a key of the owner with some scopes.
+func (s *running) keyFor(t *testing.T, scopes ...string) string {
+	t.Helper()
+	owner := must[*client.Client](t)(client.New(s.URL, s.key))
+	return must[client.NewKey](t)(owner.CreateKey(t.Context(), client.KeyDraft{Scopes: scopes})).APIKey
+}
+
+// address returns the address that the log has with a message.
+func (s *running) address(t *testing.T, message string) string {
+	t.Helper()
+	logged := regexp.MustCompile(`"msg":"` + message + `","address":"([^"]+)"`).FindStringSubmatch(s.log.String())
+	if logged == nil {
+		t.Fatalf("no address in the log: %s", s.log)
+	}
+	return logged[1]
+}
+
 // send makes a request with the owner's key; path is below the organization's apps.
 func (s *running) send(t *testing.T, method, path, body string) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/organizations/@current/pipeline_frontend_apps"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), method, s.URL+"/api/organizations/@current/pipeline_frontend_apps"+path, strings.NewReader(body)))
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -165,13 +172,8 @@ func (s *running) send(t *testing.T, method, path, body string) answer {
 // browse makes a request without a key.
 func browse(t *testing.T, method, url string, header http.Header) answer {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), method, url, nil))
+	maps.Copy(r.Header, header)
 	return do(t, r)
 }
 

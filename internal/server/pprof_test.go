@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -34,11 +33,7 @@ func TestProfilesAreOffUntilAskedFor(t *testing.T) {
 	t.Parallel()
 	for on, want := range map[bool]int{false: 404, true: 200} {
 		s := start(t, config.Config{MetricsListen: "127.0.0.1:0", Pprof: on})
-		listening := regexp.MustCompile(`"msg":"metrics","address":"([^"]+)"`).FindStringSubmatch(s.log.String())
-		if listening == nil {
-			t.Fatalf("no address in the log: %s", s.log)
-		}
-		metrics := "http://" + listening[1]
+		metrics := "http://" + s.address(t, "metrics")
 		for url, want := range map[string]int{metrics + "/metrics": 200, metrics + "/debug/pprof/heap": want, s.URL + "/debug/pprof/heap": 404} {
 			if got := browse(t, "GET", url, nil); got.status != want {
 				t.Errorf("pprof %t: %s answers %d, not %d", on, url, got.status, want)

@@ -21,13 +21,10 @@ import (
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{MetricsListen: "127.0.0.1:0"})
-	listening := regexp.MustCompile(`"msg":"metrics","address":"([^"]+)"`).FindStringSubmatch(s.log.String())
-	if listening == nil {
-		t.Fatalf("no address in the log: %s", s.log)
-	}
-	promtool(t, browse(t, "GET", "http://"+listening[1]+"/metrics", nil).body, "check", "metrics")
+	metrics := s.address(t, "metrics")
+	promtool(t, browse(t, "GET", "http://"+metrics+"/metrics", nil).body, "check", "metrics")
 	promtool(t, "", "check", "rules", "../../deploy/prometheus-rules.yml")
-	p := startPrometheus(t, listening[1])
+	p := startPrometheus(t, metrics)
 	for title, query := range dashboard(t) {
 		for p.query(t, query) == 0 { // until two scrapes, with some load between them
 			if _, err := s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "x"}); err != nil {
