@@ -21,11 +21,14 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// withSite makes an app whose site.ts is text.
-func (s *running) withSite(t *testing.T, text string) client.AppSource {
+// withSite makes an app with a version for each text of its site.ts.
+func (s *running) withSite(t *testing.T, texts ...string) (app client.AppSource) {
 	t.Helper()
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
-	return must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+	app.App = must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+	for _, text := range texts {
+		app = must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"site.ts": &text}}))
+	}
+	return app
 }
 
 // siteURL returns the url of an app's current bundle.
@@ -133,12 +136,10 @@ const patience = 2 * time.Minute
 // until waits until holds returns true.
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	late := time.After(patience)
-	for !holds() {
+	for tick := time.Tick(20 * time.Millisecond); !holds(); {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-late:
 			t.Fatal("waited in vain")
 		}

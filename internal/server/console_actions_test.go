@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"html"
 	"net/http"
 	"net/url"
@@ -20,6 +19,7 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/upstream/upstreamtest"
+	"foyer/internal/server"
 )
 
 // An installed app whose config_schema was changed has no edited files.
@@ -173,10 +173,9 @@ func TestConsoleMails(t *testing.T) {
 	owner := visit(t, s, s.key)
 	invite(owner, "not mailed", "bea@x.example")
 	invite(owner, "mail on its way", "cem@x.example", "send_email", "on")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if got, err := mails.Wait(ctx, 1); err != nil || got[0].To[0] != "cem@x.example" {
-		t.Errorf("%+v, %v", got, err)
+	mailed(t, mails, 1)
+	if got := mails.Mails()[0]; got.To[0] != "cem@x.example" {
+		t.Errorf("%+v", got)
 	}
 	invite(visit(t, s, join(t, s)), "mail on its way", "dee@x.example")
 }
@@ -213,12 +212,7 @@ func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Branch "+strconv.Itoa(i)))
 		must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))
 	}
-	ada := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), "ada@x.example"))
-	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, Scope: access.All})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := visit(t, s, key)
+	v := visit(t, s, makeKey(t, d, "ada@x.example"))
 	v.want(200, "Branch "+strconv.Itoa(page.DefaultLimit)+"</option>", v.get("/console/keys"))
 }
 
@@ -279,19 +273,20 @@ func ownerElsewhere(t *testing.T, cfg config.Config) string {
 func joinElsewhere(t *testing.T, cfg config.Config, email string) (id, key string) {
 	t.Helper()
 	d := openDomain(t, cfg)
-	o, err := d.Organizations.Create(t.Context(), "Elsewhere")
+	o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Elsewhere"))
+	must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, email, access.Owner))
+	return o.ID, makeKey(t, d, email)
+}
+
+// makeKey makes a key of a user for everything, by a command.
+func makeKey(t *testing.T, d *server.Domain, email string) string {
+	t.Helper()
+	user := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
+	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: user.ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := d.Invites.AddMember(t.Context(), o.ID, email, access.Owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, key, err = d.Keys.Create(t.Context(), access.Draft{UserID: m.User.ID, Scope: access.All})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o.ID, key
+	return key
 }
 
 func TestConsoleSessions(t *testing.T) {

@@ -79,16 +79,12 @@ func attribute(n *html.Node, name string) string {
 func TestConsoleFormsOfTwo(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
-			ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true},{"key":"a_was","type":"string","site":true}]`),
-		}))
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		app := banner(t, s, `[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true},{"key":"a_was","type":"string","site":true}]`)
+		site, placed := place(t, s.Organization, app.ID)
 		webhook := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Events: []string{"site.*", "app.*"}}))
 		v := visit(t, s, s.key)
 		const home = "/console/@current"
-		sites := home + "/sites/" + itoa(site.ID)
+		sites := home + "/sites/" + itoa(site)
 		for _, tc := range []struct {
 			path, do             string
 			first, wrong, second []string // of one user, and of the other, who is refused at first
@@ -97,12 +93,12 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 			want                 string
 		}{
 			{
-				sites + "/apps/" + itoa(app.ID), "save",
+				placed, "save",
 				[]string{"enabled", "", "version", "1", "paths", "/a/**", "position", "7", "config.a", "one\r\ntwo"},
 				[]string{"config.b", " b ", "position", "x"},
 				[]string{"position", "1"},
 				"Banner is off on Shop now.",
-				func() any { return must[client.Placement](t)(s.GetPlacement(t.Context(), site.ID, app.ID)) },
+				func() any { return must[client.Placement](t)(s.GetPlacement(t.Context(), site, app.ID)) },
 				`"enabled":false,"position":7,"version":1,"running":null,"held":null,"paths":["/a/**"],"config":{"a":"one\ntwo","b":" b "}`,
 			},
 			{
@@ -111,7 +107,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"name", ""},
 				[]string{"name", "Store"},
 				"Store is changed: name.",
-				func() any { return must[client.Site](t)(s.GetSite(t.Context(), site.ID)) },
+				func() any { return must[client.Site](t)(s.GetSite(t.Context(), site)) },
 				`"enabled":true,"origins":["https://shop.example.com","https://x.example"]`,
 			},
 			{
@@ -221,11 +217,10 @@ func TestConsoleFaultsTogether(t *testing.T) {
 			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}", "a.ts": "a"},
 			ConfigSchema: []byte(`[{"key":"n","type":"number","site":true},{"key":"j","type":"json","site":true}]`),
 		})).ID
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})).ID
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site, client.PlacementDraft{AppID: app}))
+		_, placed := place(t, s.Organization, app)
 		v := visit(t, s, s.key)
 		const home = "/console/@current"
-		placed, source := home+"/sites/"+itoa(site)+"/apps/"+itoa(app), home+"/apps/"+itoa(app)+"/source"
+		source := home + "/apps/" + itoa(app) + "/source"
 		for _, do := range []string{"save", "preview"} {
 			form := v.get(placed).fill(t, do, "config.n", "abc", "config.j", "{x", "version", "x")
 			for _, want := range []string{`<a href="#config.n">`, `<a href="#config.j">`, `<a href="#version">`} {

@@ -15,7 +15,6 @@ import (
 	"foyer/client"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
 
@@ -35,9 +34,7 @@ func TestConsoleRequestID(t *testing.T) {
 func TestConsoleBehindAProxy(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{BaseURL: "https://foyer.example/at/home"})
-	_, address, _ := strings.Cut(s.log.String(), `"address":"`)
-	address, _, _ = strings.Cut(address, `"`)
-	v := &visitor{T: t, url: "http://" + address, http: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	v := &visitor{T: t, url: "http://" + s.address(t, "listening"), http: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	got := v.post("/console/session", "key", s.key, "then", "/console/keys")
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/at/home/console/keys" {
 		t.Errorf("%d, %v", got.status, got.header)
@@ -82,9 +79,7 @@ func TestConsoleBehindAProxy(t *testing.T) {
 func TestConsoleFromAnInvite(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{BaseURL: "http://foyer.example/at/home"})
-	_, address, _ := strings.Cut(s.log.String(), `"address":"`)
-	address, _, _ = strings.Cut(address, `"`)
-	v := visit(t, &running{URL: "http://" + address}, "")
+	v := visit(t, &running{URL: "http://" + s.address(t, "listening")}, "")
 	c := must[*client.Client](t)(client.New(v.url, s.key)).Organization(client.Current)
 	invited := must[client.Invite](t)(c.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
 	link := must[client.InviteLink](t)(c.LinkInvite(t.Context(), invited.ID))
@@ -238,19 +233,11 @@ func TestConsoleMailServerAway(t *testing.T) {
 		v := visit(t, s, s.key)
 		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
 		await := func(state string) {
-			for !strings.Contains(v.get(invitesPage+"?delivery="+state).body, "ada@x.example") {
-				if t.Context().Err() != nil {
-					t.Fatal("never " + state)
-				}
-			}
+			t.Helper()
+			until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery="+state).body, "ada@x.example") })
 		}
 		await("deferred")
-		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `UPDATE jobs SET created_at = $1, run_at = $1 WHERE kind = 'invite_mail'`, time.Now().Add(-25*time.Hour))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		dbtest.Exec(t, dbtest.Open(t, url), `UPDATE jobs SET created_at = $1, run_at = $1 WHERE kind = 'invite_mail'`, time.Now().Add(-25*time.Hour))
 		await("failed")
 		v.want(200, "not mailed</span>: <bdi>connecting to the mail server: ", v.get(invitesPage))
 	})
@@ -261,16 +248,9 @@ func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url})
-		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			for _, table := range []string{"keys", "invites"} {
-				if err := db.Exec(t.Context(), tx, "ALTER TABLE "+table+" RENAME TO lost_"+table); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		d := dbtest.Open(t, url)
+		for _, table := range []string{"keys", "invites"} {
+			dbtest.Exec(t, d, "ALTER TABLE "+table+" RENAME TO lost_"+table)
 		}
 		key, token := access.NewKey(), strings.Repeat("t", 64)
 		visit(t, s, "").post("/console/session", "key", key)

@@ -53,11 +53,7 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	there := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Elsewhere"))
 	grace := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0].User
 	must[org.Membership](t)(d.Invites.AddMember(t.Context(), there.ID, grace.Email, access.Member))
-	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: must[org.User](t)(d.Organizations.UserByEmail(t.Context(), grace.Email)).ID, Scope: access.All})
-	if err != nil {
-		t.Fatal(err)
-	}
-	both := visit(t, s, key)
+	both := visit(t, s, makeKey(t, d, grace.Email))
 	for page, want := range map[string]string{
 		"/apps/new": "/apps", "/apps/catalog?name=Listed&url=https://git.example/listed": "/apps", "/audit": "/activity", "/keys": "", "/webhooks": "", "/sites": "/sites",
 	} {
@@ -72,8 +68,6 @@ func TestConsoleOffersLevels(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		join(t, s)
 		ada := secondMember(t, s)
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
-		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"organization_member:write"}})).APIKey
 		role := membersPage + "/" + ada.ID + "/role"
 		wantLevels := func(v *visitor, page, levels string) {
 			t.Helper()
@@ -85,7 +79,7 @@ func TestConsoleOffersLevels(t *testing.T) {
 				t.Errorf("%s offers the levels %s, want %s", page, got, levels)
 			}
 		}
-		all, some := visit(t, s, s.key), visit(t, s, key)
+		all, some := visit(t, s, s.key), visit(t, s, s.keyFor(t, "organization_member:write"))
 		wantLevels(all, invitingPage, "1 8 15")
 		wantLevels(all, role, "1 8 15")
 		wantLevels(some, invitingPage, "1")
@@ -96,7 +90,7 @@ func TestConsoleOffersLevels(t *testing.T) {
 		wantLevels(some, role, "1 8")
 		some.want(200, ada.ID+"/role", some.get(membersPage))
 		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
-		reader := visit(t, s, must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"organization_member:read"}})).APIKey)
+		reader := visit(t, s, s.keyFor(t, "organization_member:read"))
 		for _, id := range []string{ada.ID, owner.ID} {
 			reader.want(403, "the scope organization_member:write", reader.get(membersPage+"/"+id+"/role"))
 			reader.want(403, "the scope organization_member:write", reader.get(membersPage+"/"+id+"/remove"))
@@ -146,9 +140,9 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		page := "/console/@current/apps/" + itoa(must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Shared", IsGlobal: true})).ID)
-		d := openDomain(t, cfg)
-		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-		must[org.Organization](t)(d.Organizations.Set(t.Context(), access.Caller{}, id, org.Settings{AppAccess: new(access.InstallApps)}))
+		if err := suspend(t.Context(), cfg, access.InstallApps); err != nil {
+			t.Fatal(err)
+		}
 		v, box := visit(t, s, s.key), `name="is_global" checked> Share it`
 		v.want(200, box, v.get(page))
 		v.want(200, "Shared is no longer shared", v.post(page, "do", "describe", "name", "Shared", "was.name", "Shared", "was.is_global", "on"))
@@ -162,7 +156,6 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 func TestConsoleRefusesForScopes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		whole := must[*client.Client](t)(client.New(s.URL, s.key))
 		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))
 		for _, c := range []struct {
 			status             int
@@ -172,7 +165,7 @@ func TestConsoleRefusesForScopes(t *testing.T) {
 			{400, "plugin:read", "organization_member:write", invitingPage, []string{"do", "preview", "level", "1", "addresses", "ada@x.example"}},
 			{403, "organization_member:read", "plugin:read", "/console/@current/apps", []string{"do", "check", "app", itoa(app.ID)}},
 		} {
-			v := visit(t, s, must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{c.scope}})).APIKey)
+			v := visit(t, s, s.keyFor(t, c.scope))
 			v.want(c.status, "This needs a key with the scope "+c.lacks, v.post(c.page, c.form...))
 		}
 	})
@@ -182,14 +175,13 @@ func TestConsoleRefusesForScopes(t *testing.T) {
 func TestConsoleOffersKindsOfEntries(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		whole := must[*client.Client](t)(client.New(s.URL, s.key))
 		const audit = "/console/@current/audit"
 		for scopes, want := range map[string]string{
 			"*":                                    "Plugin Site OrganizationInvite OrganizationMembership Key Organization Session Webhook",
 			"organization_member:read plugin:read": "Plugin Site OrganizationInvite OrganizationMembership",
 			"organization_member:write":            "OrganizationInvite OrganizationMembership",
 		} {
-			v := visit(t, s, must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: strings.Fields(scopes)})).APIKey)
+			v := visit(t, s, s.keyFor(t, strings.Fields(scopes)...))
 			choices, _, _ := strings.Cut(v.get(audit).body, `name="activity"`)
 			var offered []string
 			for _, found := range regexp.MustCompile(`<option value="(\w+)"`).FindAllStringSubmatch(choices, -1) {
@@ -207,11 +199,10 @@ func TestConsoleOffersKindsOfEntries(t *testing.T) {
 func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		whole := must[*client.Client](t)(client.New(s.URL, s.key))
 		for scope, paths := range map[string][]string{
 			"plugin:read": {"/webhooks/1", "/members/" + nobody + "/role"}, "organization_member:read": {"/sites/1", "/apps/1"},
 		} {
-			v := visit(t, s, must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{scope}})).APIKey)
+			v := visit(t, s, s.keyFor(t, scope))
 			for _, path := range paths {
 				refused := v.get("/console/@current" + path)
 				v.want(403, ">Go to the overview</a>", refused)

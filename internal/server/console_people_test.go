@@ -213,7 +213,7 @@ func TestConsoleOffersInvites(t *testing.T) {
 		if page := ada.get(invitesPage).body; !strings.Contains(page, "eve@x.example") || strings.Contains(page, "Selected:") || strings.Contains(page, ">Choose<") {
 			t.Errorf("a member is offered to choose none:\n%s", page)
 		}
-		reader := visit(t, s, must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, s.key)).CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}})).APIKey)
+		reader := visit(t, s, s.keyFor(t, "plugin:read"))
 		page := reader.get(invitingPage)
 		reader.want(200, "does not let you invite people here", page)
 		if strings.Contains(page.body, "<textarea") {
@@ -232,11 +232,7 @@ func TestConsoleRefusedMail(t *testing.T) {
 	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
 	v := visit(t, s, s.key)
 	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
-	for !strings.Contains(v.get(invitesPage+"?delivery=failed").body, "by the mail server") {
-		if t.Context().Err() != nil {
-			t.Fatal("never shown as refused")
-		}
-	}
+	until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery=failed").body, "by the mail server") })
 	v.want(200, "by the mail server: <bdi>5.0.0 no such user (550)</bdi>", v.get(invitesPage))
 	v.want(200, "1 invite could not be mailed", v.get("/console/@current"))
 }
@@ -248,12 +244,8 @@ func TestConsoleAcceptedInvite(t *testing.T) {
 	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
 	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
 	v := visit(t, s, s.key)
-	for !strings.Contains(v.get(invitesPage+"?delivery=sent").body, "ada@x.example") {
-		if t.Context().Err() != nil {
-			t.Fatal("the mail is never sent")
-		}
-	}
-	link := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(t.Context(), 1))[0].Text(t))
+	until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery=sent").body, "ada@x.example") })
+	link := mailed(t, mails, 1)
 	anybody := must[*client.Client](t)(client.New(s.URL, ""))
 	must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link), client.Names{}))
 	page := v.get(invitesPage + "?status=accepted")

@@ -11,6 +11,22 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
+// banner makes an app whose values are those of a config_schema.
+func banner(t *testing.T, s *running, schema string) client.App {
+	t.Helper()
+	return must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+		PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(schema),
+	}))
+}
+
+// place makes a site named Shop with an app, and returns its id and the page of the placement.
+func place(t *testing.T, o *client.Organization, app int64) (site int64, page string) {
+	t.Helper()
+	shop := must[client.Site](t)(o.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+	must[client.Placement](t)(o.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app}))
+	return shop.ID, "/console/@current/sites/" + itoa(shop.ID) + "/apps/" + itoa(app)
+}
+
 // After placing an app on a site, the console says whether it runs there and if not, why.
 func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 	t.Parallel()
@@ -44,10 +60,7 @@ func TestConsoleTakesAwayWhatHolds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		for _, schema := range []string{`[{"key":"a","name":"Its A","type":"string","site":true,"secret":true}]`, `[{"key":"a","name":"Its A","type":"number"}]`} {
-			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-				PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
-				ConfigSchema: []byte(`[{"key":"a","type":"string","site":true}]`),
-			}))
+			app := banner(t, s, `[{"key":"a","type":"string","site":true}]`)
 			site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop of " + itoa(app.ID))}))
 			must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: map[string]json.RawMessage{"a": []byte(`"x"`)}}}))
 			must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(schema)}))
@@ -72,21 +85,16 @@ func TestConsoleTakesAwayWhatHolds(t *testing.T) {
 func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
-			ConfigSchema: []byte(`[{"key":"a","type":"string","site":true}]`),
-		}))
+		app := banner(t, s, `[{"key":"a","type":"string","site":true}]`)
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true}]`)}))
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		site, page := place(t, s.Organization, app.ID)
 		v := visit(t, s, s.key)
-		page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		for _, do := range []string{"save", "preview"} {
 			refused := v.post(page, v.get(page).fill(t, do, "config.a", "x", "config.b", "y", "version", "1")...)
 			v.want(400, "Version: The one that you chose does not have b", refused)
 			v.want(400, `name="config.b" value="y"`, refused)
 			v.want(200, "Banner runs version 2 on Shop now.", v.post(page, refused.fill(t, "save")...))
-			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"b": client.Null()}}))
+			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"b": client.Null()}}))
 		}
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.a", "x", "version", "1")...))
 	})
@@ -96,10 +104,7 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 func TestConsoleKeepsLostChoices(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
-				`[{"key":"color","type":"choice","choices":["red","blue",""],"default":"blue","site":true},{"key":"sure","type":"string","site":true}]`),
-		}))
+		app := banner(t, s, `[{"key":"color","type":"choice","choices":["red","blue",""],"default":"blue","site":true},{"key":"sure","type":"string","site":true}]`)
 		lost := map[string]string{`"red"`: "red", `""`: `""`} // in the API, and as shown
 		sites := map[string]int64{}
 		for color := range lost {
@@ -135,19 +140,15 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
-			ConfigSchema: []byte(`[{"key":"welcome","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`),
-		}))
+		app := banner(t, s, `[{"key":"welcome","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`)
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
 		key := ownerElsewhere(t, cfg)
 		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
 		v, theirs := visit(t, s, s.key), visit(t, s, key)
 		var pages []string
 		for _, of := range []*client.Organization{s.Organization, elsewhere} {
-			site := must[client.Site](t)(of.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-			must[client.Placement](t)(of.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
-			pages = append(pages, "/console/@current/sites/"+itoa(site.ID)+"/apps/"+itoa(app.ID))
+			_, page := place(t, of, app.ID)
+			pages = append(pages, page)
 		}
 		keeps := func(got shown, why string) {
 			t.Helper()
@@ -180,17 +181,13 @@ func TestConsolePinnedBeforeSharing(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
-		}))
+		app := banner(t, s, "null")
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
 		key := ownerElsewhere(t, cfg)
 		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
-		site := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		_, page := place(t, elsewhere, app.ID)
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"n","type":"string","site":true}]`)}))
 		v := visit(t, s, key)
-		page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		pinned := v.get(page)
 		v.want(200, `<option value="1" selected>pinned to 1</option>`, pinned)
 		v.want(200, `<option value="1">pinned to 1</option>`, v.post(page, pinned.fill(t, "preview", "version", "2")...))
@@ -228,13 +225,11 @@ func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
 		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{
 			"site.ts": "export function inject() {}", "plugin.json": `{"config": [{"key": "old", "type": "string", "site": true}]}`,
 		}}))
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		_, page := place(t, s.Organization, app.ID)
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{
 			"site.ts": new("export function inject() {"), "plugin.json": new(`{"config": [{"key": "new", "type": "string", "site": true}]}`),
 		}}))
 		v := visit(t, s, s.key)
-		page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		v.want(200, "Banner runs version 2 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.old", "x")...))
 		v.want(200, `name="config.old" value="x"`, v.get(page))
 	})

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/url"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"foyer/client"
 	"foyer/internal/config"
 	"foyer/internal/domain/org"
-	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
 
@@ -74,7 +72,7 @@ func TestConsoleSearch(t *testing.T) {
 		if got := ada.get("/console/@current/search?q=reports"); strings.Contains(got.body, "Nightly") {
 			t.Error("a member finds another's key")
 		}
-		reader := visit(t, s, must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, member)).CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}})).APIKey)
+		reader := visit(t, s, (&running{URL: s.URL, key: member}).keyFor(t, "plugin:read"))
 		search(reader, "zebra", "Zebra shop")
 		if got := reader.get("/console/@current/search?q=zebra"); strings.Contains(got.body, "zebra@x.example") {
 			t.Error("found what is not to be seen")
@@ -113,15 +111,10 @@ func TestConsoleFindsAmongManyKeys(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url})
-		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `
-				WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-				INSERT INTO keys (user_id, hash, scopes, created_at, name)
-				SELECT user_id, hash || CAST(i AS TEXT), scopes, created_at, CASE i WHEN 1000 THEN 'Zebra reports' ELSE 'Pipeline' END FROM keys CROSS JOIN n ORDER BY i`)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		dbtest.Exec(t, dbtest.Open(t, url), `
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+			INSERT INTO keys (user_id, hash, scopes, created_at, name)
+			SELECT user_id, hash || CAST(i AS TEXT), scopes, created_at, CASE i WHEN 1000 THEN 'Zebra reports' ELSE 'Pipeline' END FROM keys CROSS JOIN n ORDER BY i`)
 		v := visit(t, s, s.key)
 		v.want(200, "Zebra reports", v.get("/console/@current/search?q=zebra"))
 		v.want(200, ">All 999</a>", v.get("/console/@current/search?q=pipeline"))

@@ -213,10 +213,7 @@ func TestConsoleMovesOneApp(t *testing.T) {
 func TestConsoleKeepsValues(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-		PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
-			`[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true},{"key":"of two","type":"number","site":true}]`),
-	}))
+	app := banner(t, s, `[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true},{"key":"of two","type":"number","site":true}]`)
 	made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 	const given = `{"n":1,"none":"","text":"a\r\n<b>\n"}`
 	var values map[string]json.RawMessage
@@ -267,10 +264,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 func TestConsolePinned(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
-			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
-			ConfigSchema: []byte(`[{"key":"old","type":"number","site":true},{"key":"both","type":"string","site":true}]`),
-		}))
+		app := banner(t, s, `[{"key":"old","type":"number","site":true},{"key":"both","type":"string","site":true}]`)
 		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 		pinned := client.PlacementPatch{Version: json.RawMessage("1"), Config: map[string]json.RawMessage{"old": json.RawMessage("1")}}
 		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"html"
 	"net/http"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
-	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -30,12 +28,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
 		host.Fail(http.StatusInternalServerError)
 		at := time.Now().Add(-time.Hour)
-		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		dbtest.Exec(t, dbtest.Open(t, url), "UPDATE plugin_sources SET checked_at = $1", at)
 		cfg.Bootstrap.Key = s.key
 		v := visit(t, start(t, cfg), s.key) // this server has not asked the host yet
 		checked := v.post("/console/@current/apps/"+itoa(app.ID), "do", "check")
@@ -97,10 +90,7 @@ func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 func TestConsoleComparesByDigest(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	app := s.withSite(t, "export const a = 1")
-	for _, text := range []string{"export const a = 2", "export const a = 1"} {
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
-	}
+	app := s.withSite(t, "export const a = 1", "export const a = 2", "export const a = 1")
 	all := must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app.ID, client.Range{})).Results
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID) + "/compare?version="
@@ -113,10 +103,7 @@ func TestConsoleComparesByDigest(t *testing.T) {
 func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	app := s.withSite(t, "export const a = 1")
-	for _, text := range []string{"export const a = 2", "export const a = 2 // the same"} {
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
-	}
+	app := s.withSite(t, "export const a = 1", "export const a = 2", "export const a = 2 // the same")
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
 	v.want(200, "Change to version", v.get(page))
@@ -133,20 +120,10 @@ func TestConsoleWithdrawsWithAnotherBundle(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url})
-		app := s.withSite(t, "export const a = 1")
-		for _, text := range []string{"export const a = 2", "export const a = 1"} {
-			must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
-		}
-		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			earlier := strings.Repeat("f", 64)
-			if err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, 'export{}')`, earlier); err != nil {
-				return err
-			}
-			return db.Exec(ctx, tx, `UPDATE plugin_versions SET bundle = $1 WHERE plugin_id = $2 AND number = 1`, earlier, app.ID)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		app := s.withSite(t, "export const a = 1", "export const a = 2", "export const a = 1")
+		d, earlier := dbtest.Open(t, url), strings.Repeat("f", 64)
+		dbtest.Exec(t, d, `INSERT INTO contents (sha256, content) VALUES ($1, 'export{}')`, earlier)
+		dbtest.Exec(t, d, `UPDATE plugin_versions SET bundle = $1 WHERE plugin_id = $2 AND number = 1`, earlier, app.ID)
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app.ID) + "/versions/"
 		if _, form, _ := strings.Cut(v.get(page+"3").body, `id="stop"`); !strings.Contains(form, `<option value="2">2</option><option value="1">1</option></select>`) {
@@ -168,10 +145,7 @@ func TestConsoleWithdrawsWithAnotherBundle(t *testing.T) {
 func TestConsoleWithdrawsWithTheSameFiles(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	app := s.withSite(t, "export const a = 1")
-	for _, text := range []string{"export const a = 2", "export const a = 1"} {
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
-	}
+	app := s.withSite(t, "export const a = 1", "export const a = 2", "export const a = 1")
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID) + "/versions/"
 	if got := v.get(page + "1").body; !strings.Contains(got, `<option value="2">2</option></select>`) || strings.Contains(got, `<option value="3">3</option></select>`) ||

@@ -26,11 +26,7 @@ func TestDocsOfAnOrganization(t *testing.T) {
 			must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))
 		}
 	}
-	ada := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), "ada@x.example"))
-	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, Scope: access.All})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := makeKey(t, d, "ada@x.example")
 	v, stranger := visit(t, s, key), visit(t, s, "")
 	if help := "/docs?in=" + ids[1]; !strings.Contains(v.get("/console/"+ids[1]).body, `href="`+help+`"`) {
 		t.Errorf("the console does not lead to %s", help)

@@ -167,9 +167,7 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 				if err := <-erased; err != nil {
 					t.Fatal(err)
 				}
-				if tables := holding(t, w.DB, inviter); tables != nil {
-					t.Errorf("%q have the address", tables)
-				}
+				wantGone(t, w.DB, inviter)
 			})
 		})
 	}
@@ -190,9 +188,7 @@ func TestResendWhileErasing(t *testing.T) {
 		if err := errors.Join(err, <-resent); err != nil {
 			t.Fatal(err)
 		}
-		if tables := holding(t, w.DB, inviter); tables != nil {
-			t.Errorf("%q have the address", tables)
-		}
+		wantGone(t, w.DB, inviter)
 	})
 }
 

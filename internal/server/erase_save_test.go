@@ -37,10 +37,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			app := s.withSite(t, "export const n = 1")
 			d := openDomain(t, cfg)
 			ada := must[org.Membership](t)(d.Invites.AddMember(t.Context(), id, "ada@x.example", access.Admin))
-			_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.User.ID, Scope: access.All})
-			if err != nil {
-				t.Fatal(err)
-			}
+			key := makeKey(t, d, ada.User.Email)
 			path := s.URL + "/api/organizations/@current/pipeline_frontend_apps"
 			if tc.path != "" {
 				path += "/" + itoa(app.ID) + tc.path
@@ -49,7 +46,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			save.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
 			saved, erased := make(chan error, 1), make(chan error, 1)
 			raw := dbtest.Open(t, url)
-			err = raw.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			err := raw.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				if _, err := db.All[int](ctx, tx, nil, `SELECT 1 FROM `+tc.waitsFor+" FOR UPDATE"); err != nil {
 					return err
 				}
@@ -75,9 +72,7 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			if err := errors.Join(<-erased, <-saved); err != nil {
 				t.Error(err)
 			}
-			if tables := holding(t, raw, ada.User.Email); tables != nil {
-				t.Errorf("%q have the address", tables)
-			}
+			wantGone(t, raw, ada.User.Email)
 		})
 	}
 }
@@ -128,9 +123,7 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 				if err := errors.Join(tc.do(claim.With(t.Context()), w, app.ID), <-erased); err != nil {
 					t.Fatal(err)
 				}
-				if tables := holding(t, w.DB, inviter); tables != nil {
-					t.Errorf("%q have the address", tables)
-				}
+				wantGone(t, w.DB, inviter)
 			})
 		})
 	}
@@ -160,8 +153,6 @@ func TestWithdrawWhileErasing(t *testing.T) {
 		if err := errors.Join(err, <-erased); err != nil {
 			t.Fatal(err)
 		}
-		if tables := holding(t, w.DB, inviter); tables != nil {
-			t.Errorf("%q have the address", tables)
-		}
+		wantGone(t, w.DB, inviter)
 	})
 }

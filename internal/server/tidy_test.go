@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -34,16 +33,10 @@ func TestTidyGoesOn(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		d := inHundredDays(t, database)
-		err := d.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return errors.Join(
-				db.Exec(ctx, tx, `DROP TABLE site_counts`),
-				db.Exec(ctx, tx, `DROP TABLE address_changes`),
-				db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ('old', $1)`, d.DB.Now().Add(-time.Hour)))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = d.Tidy(t.Context(), 0)
+		dbtest.Exec(t, d.DB, `DROP TABLE site_counts`)
+		dbtest.Exec(t, d.DB, `DROP TABLE address_changes`)
+		dbtest.Exec(t, d.DB, `INSERT INTO signin_states (hash, expires_at) VALUES ('old', $1)`, d.DB.Now().Add(-time.Hour))
+		err := d.Tidy(t.Context(), 0)
 		for _, failed := range []string{"tidy sites: ", "tidy changes of addresses: "} {
 			if err == nil || !strings.Contains(err.Error(), failed) {
 				t.Errorf("%v, want %q", err, failed)
@@ -108,17 +101,11 @@ func fillSite(t *testing.T, d *db.DB) {
 	t.Helper()
 	now := d.Now()
 	hour := now.Add(-72*time.Hour).Truncate(time.Hour).Unix() / 60
-	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return errors.Join(
-			db.Exec(ctx, tx, `INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
-				SELECT 1, id, organization_id, 1, CAST($1 AS BIGINT), 1, 1 FROM sites`, hour+1),
-			db.Exec(ctx, tx, `INSERT INTO site_revisions (site_id, revision, created_at, user_id, request_id, versions, apps, placements)
-				SELECT id, 2, created_at, 0, '', '', '', '' FROM sites`),
-			db.Exec(ctx, tx, `UPDATE sites SET revision = 300`))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dbtest.Exec(t, d, `INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
+		SELECT 1, id, organization_id, 1, CAST($1 AS BIGINT), 1, 1 FROM sites`, hour+1)
+	dbtest.Exec(t, d, `INSERT INTO site_revisions (site_id, revision, created_at, user_id, request_id, versions, apps, placements)
+		SELECT id, 2, created_at, 0, '', '', '', '' FROM sites`)
+	dbtest.Exec(t, d, `UPDATE sites SET revision = 300`)
 }
 
 // However many rows have expired, no transaction that removes them is long.
@@ -127,13 +114,7 @@ func TestTidyInShortTransactions(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		d := inHundredDays(t, database)
 		const old, fewest = 1100, 3
-		run := func(statement string, args ...any) {
-			t.Helper()
-			if err := d.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, statement, args...) }); err != nil {
-				t.Fatal(statement, err)
-			}
-		}
-		run(`INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at) VALUES ('a', 'a', 'a', '', '', FALSE, $1)`, d.DB.Now())
+		dbtest.Exec(t, d.DB, `INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at) VALUES ('a', 'a', 'a', '', '', FALSE, $1)`, d.DB.Now())
 		for _, c := range []struct {
 			table, columns, values string
 			tidy                   func(context.Context) error
@@ -153,7 +134,7 @@ func TestTidyInShortTransactions(t *testing.T) {
 				return dbtest.Statements(d.DB) - before
 			}
 			idle := statements()
-			run(`INSERT INTO `+c.table+` (`+c.columns+`) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
+			dbtest.Exec(t, d.DB, `INSERT INTO `+c.table+` (`+c.columns+`) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
 				SELECT `+c.values+` FROM (SELECT CAST(i AS TEXT) AS i, CAST($1 AS TIMESTAMPTZ) AS old FROM n) AS made`, d.DB.Now().Add(-90*24*time.Hour), old)
 			more := statements() - idle
 			left := must[int](t)(db.One[int](t.Context(), d.DB, nil, `SELECT COUNT(*) FROM `+c.table))
