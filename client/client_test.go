@@ -28,13 +28,19 @@ const (
 // serve starts a server and returns the current organization there.
 func serve(t *testing.T, handler http.HandlerFunc) *client.Organization {
 	t.Helper()
+	return clientOf(t, handler).Organization(client.Current)
+}
+
+// clientOf starts a server and returns a client of it.
+func clientOf(t *testing.T, handler http.HandlerFunc) *client.Client {
+	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	c, err := client.New(server.URL+"/", key, client.WithHTTPClient(server.Client()), client.WithUserAgent("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Organization(client.Current)
+	return c
 }
 
 // answer returns a handler that always gives the same answer.
@@ -65,12 +71,7 @@ func TestNoHTTPClientIsTheOneThereIs(t *testing.T) {
 // An empty id must not become the path of the whole list.
 func TestEmptyIDs(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(answer(http.StatusOK, "{}"))
-	t.Cleanup(server.Close)
-	c, err := client.New(server.URL, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := clientOf(t, answer(http.StatusOK, "{}"))
 	ctx, none, current := t.Context(), c.Organization(""), c.Organization(client.Current)
 	for name, call := range map[string]func() error{
 		"organization":      func() error { _, err := none.Get(ctx); return err },
@@ -364,18 +365,13 @@ func TestWhatKnowsNoIdempotencyKeyIsSentOnce(t *testing.T) {
 		"sign-in": func(ctx context.Context, c *client.Client) error { return c.RequestSignIn(ctx, "ada@example.com") },
 	} {
 		var changes atomic.Int32
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
 				changes.Add(1)
 				panic(http.ErrAbortHandler)
 			}
 			answer(200, appJSON)(w, r)
-		}))
-		t.Cleanup(server.Close)
-		c, err := client.New(server.URL, key, client.WithHTTPClient(server.Client()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 		if _, err := c.Organization("1").GetApp(t.Context(), 42); err != nil { // net/http resends only on a reused connection
 			t.Fatal(err)
 		}
@@ -446,12 +442,7 @@ func TestNothingIsDeletedByAnotherServer(t *testing.T) {
 // An object from another server has no secret, which is an error.
 func TestNoSecretIsShownByAnotherServer(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(answer(201, `{"id":7,"name":"x"}`))
-	t.Cleanup(server.Close)
-	c, err := client.New(server.URL, "foy_x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := clientOf(t, answer(201, `{"id":7,"name":"x"}`))
 	o := c.Organization(client.Current)
 	_, key := c.CreateKey(t.Context(), client.KeyDraft{})
 	_, created := o.CreateWebhook(t.Context(), client.WebhookPatch{})
