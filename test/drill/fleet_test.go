@@ -118,8 +118,9 @@ func (f *fleet) start(t *testing.T, i int) {
 	p.left.Store(false)
 }
 
-func (f *fleet) ready(i int) bool {
-	res, err := http.Get(f.at(i) + "/readyz")
+// ready reports whether the server behind a url is ready.
+func ready(url string) bool {
+	res, err := http.Get(url + "/readyz")
 	if err != nil {
 		return false
 	}
@@ -128,9 +129,9 @@ func (f *fleet) ready(i int) bool {
 }
 
 // await waits until a server is ready, or is not.
-func (f *fleet) await(t *testing.T, i int, ready bool) {
+func (f *fleet) await(t *testing.T, i int, want bool) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("a server says that it is ready: %t", ready), func() bool { return f.ready(i) == ready })
+	eventually(t, fmt.Sprintf("a server says that it is ready: %t", want), func() bool { return ready(f.at(i)) == want })
 }
 
 // eventually waits until a condition holds.

@@ -3,7 +3,6 @@
 package drill
 
 import (
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +71,7 @@ func TestProxies(t *testing.T) {
 			config := documentedServer.ReplaceAllStringFunc(p.config(t, address), func(line string) string {
 				n++
 				if n == 2 {
-					return line[:0] + strings.Replace(line, "10.0.0.2:8000", f.servers[1].address, 1) +
+					return strings.Replace(line, "10.0.0.2:8000", f.servers[1].address, 1) +
 						strings.NewReplacer("server b ", "server c ", "10.0.0.2:8000", f.servers[2].address).Replace(line)
 				}
 				return strings.Replace(line, "10.0.0.1:8000", f.servers[0].address, 1)
@@ -92,13 +91,7 @@ func TestProxies(t *testing.T) {
 			}()
 			l := f.load()
 			l.url = func(int) string { return "http://" + address }
-			eventually(t, name+" listens", func() bool {
-				res, err := http.Get(l.url(0) + "/readyz")
-				if err == nil {
-					res.Body.Close()
-				}
-				return err == nil && res.StatusCode == http.StatusOK
-			})
+			eventually(t, name+" listens", func() bool { return ready(l.url(0)) })
 			end := l.start()
 			defer end()
 			for i := range 12 {

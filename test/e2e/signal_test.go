@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,25 +11,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"foyer/internal/domain/access"
 )
 
 // Closing a terminal stops a server as a service manager does, even if the shell sends the signal first, and the kernel again.
 func TestHangup(t *testing.T) {
 	t.Parallel()
-	key := access.NewKey()
-	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0", "FOYER_BOOTSTRAP_KEY=" + key}, t.TempDir(), nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.kill()
-	url, err := p.awaitURL()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSettings(t, "sqlite", "")
+	i := launch(t, s)
 	ready := func() bool {
-		res, err := http.Get(url + "/readyz")
+		res, err := http.Get(i.url + "/readyz")
 		if err != nil {
 			return false
 		}
@@ -40,19 +29,19 @@ func TestHangup(t *testing.T) {
 	for !ready() {
 		pause()
 	}
-	conn := unfinishedRequest(t, url, key) // it stops only after that ends
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+	conn := unfinishedRequest(t, i.url, s["BOOTSTRAP_KEY"]) // it stops only after that ends
+	if err := i.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	for ready() {
 		pause()
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+	if err := i.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()
-	if err := p.awaitEnd(); err != nil || !strings.Contains(p.said(), `"stopped"`) {
-		t.Errorf("%v\n%s", err, p.said())
+	if err := i.awaitEnd(); err != nil || !strings.Contains(i.said(), `"stopped"`) {
+		t.Errorf("%v\n%s", err, i.said())
 	}
 }
 
