@@ -20,16 +20,26 @@ import (
 	"foyer/internal/infra/mail"
 )
 
-func text(field func(*Config) *string, check func(string) error) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		if check != nil {
-			if err := check(value); err != nil {
-				return err
-			}
+// value sets a field to the value of a text.
+func value[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		v, err := parse(text)
+		if err != nil {
+			return err
 		}
-		*field(c) = value
+		*field(c) = v
 		return nil
 	}
+}
+
+// text sets a field to a text as it is; a check may refuse it.
+func text(field func(*Config) *string, check func(string) error) func(*Config, string) error {
+	return value(field, func(s string) (string, error) {
+		if check == nil {
+			return s, nil
+		}
+		return s, check(s)
+	})
 }
 
 // unixPrefix begins the name of a unix socket.
@@ -89,23 +99,22 @@ func secret(s string) error {
 	return nil
 }
 
-func baseURL(c *Config, value string) error {
-	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // mail headers contain it
-		return errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example, and what else is not ASCII as %XX")
+func baseURL(s string) (string, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) { // mail headers contain it
+		return "", errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example, and what else is not ASCII as %XX")
 	}
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(value, "?#") || !linkHost(u) {
-		return errors.New("must be a url like https://foyer.example.com")
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(s, "?#") || !linkHost(u) {
+		return "", errors.New("must be a url like https://foyer.example.com")
 	}
-	if !strings.HasSuffix(value, u.EscapedPath()) {
-		return errors.New("must have a path that can be part of a link: write a space and the like as %XX")
+	if !strings.HasSuffix(s, u.EscapedPath()) {
+		return "", errors.New("must have a path that can be part of a link: write a space and the like as %XX")
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	if strings.Contains(path, "//") { // without the host, the link would lead to another host
-		return errors.New("must have single slashes in its path")
+		return "", errors.New("must have single slashes in its path")
 	}
-	c.BaseURL = origin.Of(u) + path
-	return nil
+	return origin.Of(u) + path, nil
 }
 
 // linkHost reports whether a link can lead to a url's host and port: url.Parse accepts almost anything there.
@@ -142,66 +151,56 @@ func catalog(s string) error {
 	return nil
 }
 
-func limit(field func(*Config) *int) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		const most = 1_000_000_000
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > most {
-			return fmt.Errorf("must be a whole number from 1 to %d", most)
-		}
-		*field(c) = n
-		return nil
+func limit(s string) (int, error) {
+	const most = 1_000_000_000
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("must be a whole number from 1 to %d", most)
 	}
+	return n, nil
 }
 
 // bytes reads a number of MiB, such as 96MiB.
-func bytes(field func(*Config) *int, least int) func(*Config, string) error {
-	return func(c *Config, value string) error {
+func bytes(least int) func(string) (int, error) {
+	return func(s string) (int, error) {
 		const most = 1 << 20 // MiB
-		number, ok := strings.CutSuffix(value, "MiB")
+		number, ok := strings.CutSuffix(s, "MiB")
 		n, err := strconv.Atoi(number)
 		if !ok || err != nil || n > most || n<<20 < least {
-			return fmt.Errorf("must be a number of MiB, from %dMiB to %dMiB", least>>20, most)
+			return 0, fmt.Errorf("must be a number of MiB, from %dMiB to %dMiB", least>>20, most)
 		}
-		*field(c) = n << 20
-		return nil
+		return n << 20, nil
 	}
 }
 
-func onOff(field func(*Config) *bool) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		if value != "on" && value != "off" {
-			return errors.New("must be on or off")
+func onOff(s string) (bool, error) {
+	if s != "on" && s != "off" {
+		return false, errors.New("must be on or off")
+	}
+	return s == "on", nil
+}
+
+func duration(least, most time.Duration) func(string) (time.Duration, error) {
+	return func(s string) (time.Duration, error) {
+		d, err := ParseDuration(s)
+		if err == nil && (d < least || most > 0 && d > most) {
+			err = fmt.Errorf("must be at least %s%s", spell(least), atMost(most))
 		}
-		*field(c) = value == "on"
-		return nil
+		return d, err
 	}
 }
 
-func duration(field func(*Config) *time.Duration, least, most time.Duration) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		d, err := ParseDuration(value)
+// orOff also accepts the word off, which means 0.
+func orOff[T int | time.Duration](parse func(string) (T, error)) func(string) (T, error) {
+	return func(s string) (T, error) {
+		if s == "off" {
+			return 0, nil
+		}
+		v, err := parse(s)
 		if err != nil {
-			return err
+			err = fmt.Errorf("%w, or off", err)
 		}
-		if d < least || most > 0 && d > most {
-			return fmt.Errorf("must be at least %s%s", spell(least), atMost(most))
-		}
-		*field(c) = d
-		return nil
-	}
-}
-
-// orOff also accepts the word off, which leaves the setting at 0.
-func orOff(set func(*Config, string) error) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		if value == "off" {
-			return nil
-		}
-		if err := set(c, value); err != nil {
-			return fmt.Errorf("%w, or off", err)
-		}
-		return nil
+		return v, err
 	}
 }
 
@@ -239,38 +238,29 @@ func spell(d time.Duration) string {
 	return d.String()
 }
 
-func prefixes(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		var all []netip.Prefix
-		for text := range strings.SplitSeq(value, ",") {
-			p, err := netip.ParsePrefix(strings.TrimSpace(text))
+// list reads values separated by commas.
+func list[T any](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(s string) (all []T, err error) {
+		for text := range strings.SplitSeq(s, ",") {
+			one, err := parse(strings.TrimSpace(text))
 			if err != nil {
-				return fmt.Errorf("%q is not a CIDR like 10.0.0.0/8", strings.TrimSpace(text))
-			}
-			if p.Addr().Is4In6() && p.Bits() >= 96 { // addresses are compared as IPv4
-				p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-			}
-			all = append(all, p.Masked())
-		}
-		*field(c) = all
-		return nil
-	}
-}
-
-// list reads comma-separated texts; check returns each in the form it is stored in.
-func list(field func(*Config) *[]string, check func(string) (string, error)) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		var all []string
-		for text := range strings.SplitSeq(value, ",") {
-			one, err := check(strings.TrimSpace(text))
-			if err != nil {
-				return err
+				return nil, err
 			}
 			all = append(all, one)
 		}
-		*field(c) = all
-		return nil
+		return all, nil
 	}
+}
+
+func prefix(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return p, fmt.Errorf("%q is not a CIDR like 10.0.0.0/8", s)
+	}
+	if p.Addr().Is4In6() && p.Bits() >= 96 { // addresses are compared as IPv4
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p.Masked(), nil
 }
 
 func signInWay(s string) (string, error) {
@@ -288,12 +278,12 @@ func domain(s string) (string, error) {
 	return name, nil
 }
 
-func scopes(c *Config, value string) error {
-	c.OIDC.Scopes = strings.Fields(value)
-	if !slices.Contains(c.OIDC.Scopes, "openid") {
-		return errors.New("must have openid among them")
+func scopes(s string) ([]string, error) {
+	all := strings.Fields(s)
+	if !slices.Contains(all, "openid") {
+		return nil, errors.New("must have openid among them")
 	}
-	return nil
+	return all, nil
 }
 
 // issuer accepts http only on this machine: anybody who can change the provider's responses can sign in as anybody.
