@@ -93,6 +93,8 @@ type InviteDraft struct {
 
 const invites = "/invites"
 
+func invitePath(id string) string { return invites + "/" + url.PathEscape(id) }
+
 // ListInvites reads one page of the invites that match a filter, newest first.
 func (o *Organization) ListInvites(ctx context.Context, f InviteFilter, r Range) (Page[Invite], error) {
 	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, f.addTo(r.addTo(url.Values{})), nil)
@@ -129,13 +131,13 @@ func (o *Organization) CreateInvitesPartly(ctx context.Context, drafts []InviteD
 
 // DeleteInvite deletes an invite; its link stops working.
 func (o *Organization) DeleteInvite(ctx context.Context, id string) error {
-	return o.at.call(ctx, http.MethodDelete, invites+"/"+url.PathEscape(id), nil, nil, nil)
+	return o.at.call(ctx, http.MethodDelete, invitePath(id), nil, nil, nil)
 }
 
 // ResendInvite gives an invite a new expiry and a new link, and mails it; the
 // earlier link stops working.
 func (o *Organization) ResendInvite(ctx context.Context, id string) (Invite, error) {
-	return ask[Invite](ctx, o.at, http.MethodPost, invites+"/"+url.PathEscape(id)+"/resend", nil, nil)
+	return ask[Invite](ctx, o.at, http.MethodPost, invitePath(id)+"/resend", nil, nil)
 }
 
 // InviteLink is the link of an invite, to pass on by hand.
@@ -146,5 +148,5 @@ type InviteLink struct {
 
 // LinkInvite reads the link of an invite, for admins and owners. Anyone who has the link can act as the person invited.
 func (o *Organization) LinkInvite(ctx context.Context, id string) (InviteLink, error) {
-	return ask[InviteLink](ctx, o.at, http.MethodPost, invites+"/"+url.PathEscape(id)+"/link", nil, nil)
+	return ask[InviteLink](ctx, o.at, http.MethodPost, invitePath(id)+"/link", nil, nil)
 }

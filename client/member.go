@@ -37,6 +37,8 @@ type MemberFilter struct {
 
 const members = "/members"
 
+func memberPath(userUUID string) string { return members + "/" + url.PathEscape(userUUID) }
+
 // ListMembers reads one page of the members that match a filter, in the order they joined.
 func (o *Organization) ListMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
 	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, f.addTo(r.addTo(url.Values{})), nil)
@@ -55,18 +57,15 @@ func (f MemberFilter) addTo(query url.Values) url.Values {
 
 // GetMember reads one member.
 func (o *Organization) GetMember(ctx context.Context, userUUID string) (Member, error) {
-	return ask[Member](ctx, o.at, http.MethodGet, members+"/"+url.PathEscape(userUUID), nil, nil)
+	return ask[Member](ctx, o.at, http.MethodGet, memberPath(userUUID), nil, nil)
 }
 
 // SetLevel changes a member's level, at most to one's own.
 func (o *Organization) SetLevel(ctx context.Context, userUUID string, level Level) (Member, error) {
-	patch := struct {
-		Level Level `json:"level"`
-	}{level}
-	return ask[Member](ctx, o.at, http.MethodPatch, members+"/"+url.PathEscape(userUUID), nil, patch)
+	return ask[Member](ctx, o.at, http.MethodPatch, memberPath(userUUID), nil, map[string]Level{"level": level})
 }
 
 // RemoveMember ends a membership, including one's own.
 func (o *Organization) RemoveMember(ctx context.Context, userUUID string) error {
-	return o.at.call(ctx, http.MethodDelete, members+"/"+url.PathEscape(userUUID), nil, nil, nil)
+	return o.at.call(ctx, http.MethodDelete, memberPath(userUUID), nil, nil, nil)
 }

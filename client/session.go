@@ -51,8 +51,5 @@ func (c *Client) DeleteSessions(ctx context.Context) error {
 // RequestSignIn requests a mail with a link that signs the user of an address in to the console. No key is needed. The
 // answer does not tell whether such a user exists.
 func (c *Client) RequestSignIn(ctx context.Context, email string) error {
-	body := struct {
-		Email string `json:"email"`
-	}{email}
-	return c.unkeyed("/api/signin").call(ctx, http.MethodPost, "", nil, body, nil)
+	return c.unkeyed("/api/signin").call(ctx, http.MethodPost, "", nil, map[string]string{"email": email}, nil)
 }
