@@ -90,3 +90,13 @@ func TestCompilesOfAnotherOrganization(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// A version without a bundle is not found, and not an error.
+func TestNoBundle(t *testing.T) {
+	each(t, func(r rig) {
+		saved := r.save(r.create(named("x")).ID, "a.md", patch.Of("no script"))
+		if _, err := r.Bundles.Serve(r.Context(), saved.PublicToken, ""); !fault.Is(err, fault.NotFound) {
+			r.Error(err)
+		}
+	})
+}

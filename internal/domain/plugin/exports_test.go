@@ -33,5 +33,13 @@ func TestExporting(t *testing.T) {
 				r.Errorf("%s: %d of %d, %v", c.what, len(found.Items), found.Count, err)
 			}
 		}
+		name, shared := patch.Of("x"), patch.Of(true)
+		r.create(Draft{Name: name, Capabilities: jobs})
+		r.create(Draft{Name: name, IsGlobal: shared})
+		both := r.create(Draft{Name: name, Capabilities: jobs, IsGlobal: shared})
+		found, err := r.Exporting(r.Context(), r.elsewhereOwner(), page.First)
+		if err != nil || found.Count != 1 || len(found.Items) != 1 || found.Items[0].ID != both.ID {
+			r.Errorf("another organization: %+v, %v", found, err)
+		}
 	})
 }
