@@ -325,14 +325,23 @@ func TestHeldWithoutShown(t *testing.T) {
 	})
 }
 
-// An app without a bundle can be placed; it runs when it has one.
+// An app without a bundle can be placed; it runs when it has one. The schemas and versions of other apps do not matter.
 func TestNoBundle(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
+		other := func() {
+			q := r.app(r.caller, "other", fmt.Sprintf(needs, "host"))
+			r.save(r.caller, q.ID, "two")
+			if _, err := r.plugins.Withdraw(r.Context(), r.caller, q.ID, plugin.Withdrawal{Number: 1, Reason: patch.Of("bad")}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		other()
 		p, err := r.plugins.Create(r.Context(), r.caller, plugin.Draft{Name: patch.Of("app")})
 		if err != nil {
 			r.Fatal(err)
 		}
+		other()
 		r.place(r.caller, s, p)
 		r.held("none", s, p, 0, "has no bundle")
 		r.save(r.caller, p.ID, "one")

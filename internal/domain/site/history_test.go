@@ -17,7 +17,12 @@ import (
 
 func TestHistory(t *testing.T) {
 	each(t, func(r rig) {
-		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", `[{"key":"a","type":"string","site":true}]`), r.app(r.caller, "q", "")
+		before, s, after := r.site(r.caller, "before"), r.site(r.caller, "shop"), r.site(r.caller, "zoo")
+		p, q := r.app(r.caller, "p", `[{"key":"a","type":"string","site":true}]`), r.app(r.caller, "q", "")
+		for _, other := range []Site{before, after} { // have revisions of the same numbers
+			r.place(r.caller, other, q)
+			r.change(r.caller, other, q, PlacementDraft{Enabled: patch.Of(false)})
+		}
 		placedAt := r.place(r.caller, s, p, "a", `"old"`).CreatedAt // 2
 		r.place(r.caller, s, q)                                     // 3
 		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
@@ -149,6 +154,7 @@ func TestRestoreUnchanged(t *testing.T) {
 // The newest revisions are kept, and those of the last 90 days.
 func TestTidyHistory(t *testing.T) {
 	each(t, func(r rig) {
+		r.site(r.caller, "elsewhere") // its revision does not count
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
 		r.place(r.caller, s, p)
 		for i := range 208 {
@@ -161,15 +167,15 @@ func TestTidyHistory(t *testing.T) {
 			}
 			return found.Count
 		}
-		for _, c := range []struct{ days, want int }{{0, 210}, {89, 210}, {91, 200}} {
+		for _, c := range []struct{ days, upTo, want int }{{0, 210, 210}, {89, 210, 210}, {91, 4, 206}, {91, 210, 200}} {
 			err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-				return db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-time.Duration(c.days)*24*time.Hour))
+				return db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1 WHERE revision <= $2`, r.DB.Now().Add(-time.Duration(c.days)*24*time.Hour), c.upTo)
 			})
 			if err != nil {
 				r.Fatal(err)
 			}
 			if err := r.Tidy(r.Context()); err != nil || count() != c.want {
-				r.Errorf("%d revisions after %d days, want %d, %v", count(), c.days, c.want, err)
+				r.Errorf("%d revisions after %d days of the first %d, want %d, %v", count(), c.days, c.upTo, c.want, err)
 			}
 		}
 	})

@@ -215,7 +215,8 @@ func TestReportToAnotherServer(t *testing.T) {
 	})
 }
 
-// If sites of several organizations have an app, each organization sees how it does on its own sites only.
+// If sites of several organizations have an app, each organization sees on which of its own sites it is, and how it does
+// there.
 func TestHealthOfSharedApp(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.app(r.caller, "app", "")
@@ -226,6 +227,11 @@ func TestHealthOfSharedApp(t *testing.T) {
 			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"failed"}],"errors":[{"id":%[1]d,"version":1,"message":%q},{"id":%[1]d,"version":1,"message":"same"}]}`, p.ID, s.Name)
 			r.health(s, p) // flushes the counts
 		}
+		q := r.app(r.other, "only theirs", "")
+		r.patch(r.other, q.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		r.place(r.other, theirs, q)
+		r.beacon(theirs, "", `{"apps":[{"id":%[1]d,"version":1,"state":"failed"}],"errors":[{"id":%[1]d,"version":1,"message":"x"}]}`, q.ID)
+		r.health(theirs, q)
 		for _, c := range []struct {
 			who  access.Caller
 			site int64
@@ -251,6 +257,20 @@ func TestHealthOfSharedApp(t *testing.T) {
 			}
 			if got != c.want {
 				r.Errorf("%s, site %d: %s, want %s", c.who.Organization.Name, c.site, got, c.want)
+			}
+		}
+		for _, c := range []struct {
+			who     access.Caller
+			on      []int64 // the sites of p
+			failing int     // apps
+		}{{r.caller, []int64{shop.ID, blog.ID}, 1}, {r.other, []int64{theirs.ID}, 2}} {
+			on, err := r.PlacementsOf(r.Context(), c.who, p.ID, page.First)
+			if err != nil || on.Count != len(c.on) || !slices.EqualFunc(on.Items, c.on, func(p Placement, id int64) bool { return p.SiteID == id }) {
+				r.Errorf("%s: it is on %+v, %v", c.who.Organization.Name, on, err)
+			}
+			failing, err := r.plugins.Find(r.Context(), c.who, plugin.Filter{State: plugin.IsFailing}, page.First)
+			if err != nil || failing.Count != c.failing {
+				r.Errorf("%s: %d apps fail, %v", c.who.Organization.Name, failing.Count, err)
 			}
 		}
 	})
@@ -289,6 +309,9 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 			r.Fatal(err)
 		}
 		r.place(r.caller, s, p)
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of[int64](1)})
+		r.save(r.caller, p.ID, "two")
+		r.place(r.caller, r.site(r.caller, "elsewhere"), p) // runs version 2
 		good := fmt.Sprintf(`{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
 		for _, origin := range []string{"", "null", "https://evil.example", "http://shop.example", "https://shop.example:8443"} {
 			r.beacon(s, origin, "%s", good)
@@ -317,6 +340,7 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 			loads int64 // since the day before
 		}{{23 * time.Hour, 3}, {25 * time.Hour, 1}} {
 			r.DB.Now = func() time.Time { return removed.Add(c.after) }
+			r.place(r.caller, s, r.app(r.caller, c.after.String(), "")) // a revision begins
 			r.beacon(s, "https://shop.example", "%s", good)
 			if h := r.health(s, p); len(h.Versions) != 1 || h.Versions[0].Loads != c.loads {
 				r.Errorf("%v later: %+v, want %d loads", c.after, h, c.loads)
@@ -328,16 +352,28 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 // Minutes are added up to hours without loss; the last errors are kept.
 func TestTidyCounts(t *testing.T) {
 	each(t, func(r rig) {
-		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
-		r.place(r.caller, s, p)
+		s, blog, p, q := r.site(r.caller, "shop"), r.site(r.caller, "blog"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
+		for _, s := range []Site{s, blog} {
+			r.place(r.caller, s, p)
+			r.place(r.caller, s, q)
+		}
+		r.save(r.caller, p.ID, "two")
 		now := time.Date(2026, 1, 1, 10, 30, 0, 0, time.UTC)
 		began := now
 		r.DB.Now = func() time.Time { return now }
-		for range 90 {
+		for minute := range 90 {
 			now = now.Add(time.Minute)
-			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}],"errors":[{"id":%d,"version":1,"message":"at %s"}]}`, p.ID, p.ID, now.Format("15:04"))
+			for _, s := range []Site{s, blog} { // three versions of two apps have equal counts on both sites
+				r.beacon(s, "", `{"apps":[{"id":%[1]d,"version":1,"state":"running","ms":5},{"id":%[2]d,"version":1,"state":"running","ms":5}]}`, p.ID, q.ID)
+				r.beacon(s, "", `{"apps":[{"id":%d,"version":2,"state":"running","ms":5}]}`, p.ID)
+				for _, app := range []plugin.Plugin{p, q} {
+					if minute < 50 || s.ID == blog.ID && app.ID == q.ID { // the last one has too many, of which the others have some
+						r.beacon(s, "", `{"errors":[{"id":%d,"version":1,"message":"at %s"}]}`, app.ID, now.Format("15:04"))
+					}
+				}
+			}
 		}
-		if h := r.health(s, p); h.Versions[0].Loads != 90 || len(h.Errors) != 50 || h.Errors[0].Message != "at 12:00" {
+		if h := r.health(blog, q); h.Versions[0].Loads != 90 || len(h.Errors) != 50 || h.Errors[0].Message != "at 12:00" {
 			r.Errorf("%+v", h)
 		}
 		const day = 24 * time.Hour
@@ -345,10 +381,10 @@ func TestTidyCounts(t *testing.T) {
 			after time.Duration
 			want  string
 		}{
-			{2*day - time.Hour, "90 50"}, // rows by minute, and errors
-			{2*day + 2*time.Hour, "3 50"},
-			{2*day + 2*time.Hour, "3 50"}, // a second time
-			{90*day - time.Hour, "3 50"},
+			{2*day - time.Hour, "540 200"}, // rows by minute, and errors
+			{2*day + 2*time.Hour, "18 200"},
+			{2*day + 2*time.Hour, "18 200"}, // a second time
+			{90*day - time.Hour, "18 200"},
 			{90*day + 2*time.Hour, "0 0"},
 		} {
 			now = began.Add(c.after)
@@ -361,9 +397,11 @@ func TestTidyCounts(t *testing.T) {
 			if c.want == "0 0" {
 				break
 			}
-			h, err := r.Health(r.Context(), r.caller, p.ID, 0, began.Truncate(time.Hour))
-			if err != nil || len(h.Versions) != 1 || h.Versions[0].Loads != 90 {
-				r.Errorf("after %v: %+v, %v", c.after, h.Versions, err)
+			for id, versions := range map[int64]int{p.ID: 2, q.ID: 1} {
+				h, err := r.Health(r.Context(), r.caller, id, 0, began.Truncate(time.Hour))
+				if err != nil || len(h.Versions) != versions || h.Versions[0].Loads != 180 || h.Versions[versions-1].Loads != 180 {
+					r.Errorf("after %v: %+v, %v", c.after, h.Versions, err)
+				}
 			}
 		}
 	})

@@ -167,6 +167,7 @@ func TestConfigBytes(t *testing.T) {
 		const schema = `[{"key": "a", "type": "json"}, {"key": "b", "type": "json"}, {"key": "c", "type": "json"}]`
 		big := `"` + strings.Repeat("x", 60<<10) + `"`
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", schema), r.app(r.caller, "q", schema)
+		r.place(r.caller, r.site(r.caller, "elsewhere"), p, "a", big, "b", big, "c", big) // does not count for other sites
 		r.place(r.caller, s, p, "a", big, "b", big, "c", big)
 		if _, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID), Config: given("a", big, "b", big)}); blames(err) != "config long" {
 			r.Errorf("too many bytes: %v", err)
@@ -317,6 +318,9 @@ func TestManyPaths(t *testing.T) {
 			return patch.Of(paths)
 		}
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", `[{"key": "text", "site": true}]`), r.app(r.caller, "q", "[]")
+		elsewhere := r.site(r.caller, "elsewhere")
+		r.place(r.caller, elsewhere, q)
+		r.change(r.caller, elsewhere, q, PlacementDraft{Paths: long(10)}) // does not count for other sites
 		place := func(p plugin.Plugin, paths patch.Field[[]string]) error {
 			_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Paths: paths})
 			return err

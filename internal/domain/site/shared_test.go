@@ -105,6 +105,9 @@ func TestSharedByErased(t *testing.T) {
 			r.Fatal(err)
 		}
 		r.held("with room", s, waits, 2, "")
+		if unused, err := r.plugins.Unused(r.Context(), r.other, page.First); err != nil || unused.Count != 0 {
+			r.Errorf("the other app is on a site, and unused: %+v, %v", unused, err)
+		}
 		if placed, err := r.App(r.Context(), r.other, s.ID, p.ID); err != nil || placed.Values != "{}" || placed.Held != "The app is gone." {
 			r.Errorf("it shows %d bytes of values and is held since %q, %v", len(placed.Values), placed.Held, err)
 		}

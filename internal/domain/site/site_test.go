@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
 )
 
 func TestSites(t *testing.T) {
@@ -82,6 +84,27 @@ func TestOrigins(t *testing.T) {
 	if err := checkOrigins(patch.Of([]string{"https://größe.example"})); err == nil || !strings.Contains(err.Error(), "xn--") {
 		t.Errorf("%v does not say how a browser sends a host that is not ASCII", err)
 	}
+}
+
+// An organization has at most 1,000 sites; those of others do not count.
+func TestManySites(t *testing.T) {
+	each(t, func(r rig) {
+		for c, n := range map[*access.Caller]int{&r.caller: maxSites - 1, &r.other: maxSites} {
+			err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `
+					WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
+					INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at)
+					SELECT $1, 'site ' || n, $1 || n, TRUE, FALSE, '[]', 1, '[]', 1, $3, $3 FROM s`, c.Organization.ID, n, r.DB.Now())
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		r.site(r.caller, "the last")
+		if _, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("one more")}); blames(err) != "invalid" || !strings.Contains(err.Error(), "at most 1000 sites") {
+			r.Errorf("one more: %v", err)
+		}
+	})
 }
 
 // An organization cannot access another one's sites.
