@@ -161,7 +161,7 @@ func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, erro
 		SELECT p.app_id, a.name, p.running, s.public_token, v.bundle, v.bundle_integrity, p.site_id, p.site_values, p.paths
 		FROM placements p JOIN plugins a ON a.id = p.app_id JOIN plugin_sources s ON s.plugin_id = p.app_id
 		JOIN plugin_versions v ON v.plugin_id = p.app_id AND v.number = p.running
-		WHERE`+ofBatch+` AND p.running > 0 ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+		WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
 }
 
 // readable is the access level that an organization needs for its sites to run apps.
