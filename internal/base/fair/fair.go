@@ -155,9 +155,7 @@ func (q *Queue) leave(name string, used time.Duration) {
 	t.inside--
 	t.used, t.at = t.lately(now)+used, now
 	q.forget(now)
-	for q.free > 0 && q.admitNext(now) {
-		continue
-	}
+	q.admitNext(now) // and no more: whoever waited beside a free slot already had its share
 }
 
 // lately returns how long a tenant has had slots; past use counts less the older it is.
@@ -175,7 +173,7 @@ func (q *Queue) forget(now time.Time) {
 }
 
 // admitNext admits the next waiting caller that may have a slot, if there is one.
-func (q *Queue) admitNext(now time.Time) bool {
+func (q *Queue) admitNext(now time.Time) {
 	next := -1
 	for i, c := range q.waiting {
 		if q.mayHave(c.tenant) && (next < 0 || q.before(c.tenant, q.waiting[next].tenant, now)) {
@@ -183,13 +181,12 @@ func (q *Queue) admitNext(now time.Time) bool {
 		}
 	}
 	if next < 0 {
-		return false
+		return
 	}
 	c := q.waiting[next]
 	q.waiting = slices.Delete(q.waiting, next, next+1)
 	q.putBehind(c.tenant)
 	q.admit(c)
-	return true
 }
 
 // before reports whether tenant one gets a slot before tenant other.

@@ -45,6 +45,7 @@ func TestWhoHasTheFewestIsNext(t *testing.T) {
 		for _, tenant := range []string{"a", "a", "a"} {
 			leave = append(leave, enter(t, q, tenant, &entered))
 		}
+		enter(t, q, "b", &entered)() // its slot is for others
 		if q.Inside() != 2 || q.Waiting() != 1 {
 			t.Errorf("%d inside, %d wait", q.Inside(), q.Waiting())
 		}
@@ -57,13 +58,13 @@ func TestWhoHasTheFewestIsNext(t *testing.T) {
 		for _, i := range []int{0, 1, 3} {
 			leave[i]()
 		}
-		if want := []string{"a", "a", "b", "c", "d", "a", "c"}; !slices.Equal(entered, want) {
+		if want := []string{"a", "a", "b", "b", "c", "d", "a", "c"}; !slices.Equal(entered, want) {
 			t.Errorf("got %v, want %v", entered, want)
 		}
 		for _, l := range leave {
 			l()
 		}
-		if len(entered) != 7 || q.Inside() != 0 || q.Waiting() != 0 || q.free != 4 || len(q.tenants) != 0 {
+		if len(entered) != 8 || q.Inside() != 0 || q.Waiting() != 0 || q.free != 4 || len(q.tenants) != 0 {
 			t.Errorf("left behind: %+v", q)
 		}
 	})
