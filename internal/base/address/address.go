@@ -67,7 +67,8 @@ func In(text, plain string) bool {
 	}
 }
 
-// domainNames accepts names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).
+// domainNames accepts names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891), made of letters, digits and hyphens
+// (RFC 952, RFC 1123 section 2.1).
 var domainNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
 
 // maxDomain is more bytes than a valid name can have: in ASCII, a name has at most 253 characters. Longer names are
@@ -97,19 +98,13 @@ func notAtomText(r rune) bool {
 	return !letterOrDigit(r) && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+/=?^_`{|}~-", r)
 }
 
-// publicName reports whether an ASCII name is a host below another domain, made of letters, digits and hyphens (RFC 952,
-// RFC 1123 section 2.1). The last label must begin with a letter: otherwise the name is an IP address.
+// publicName reports whether a name that domainNames accepts is a host below another domain. The last label must begin
+// with a letter: otherwise the name is an IP address, or ends in a dot.
 func publicName(s string) bool {
 	labels := strings.Split(s, ".")
-	for _, label := range labels {
-		if label == "" || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, notHostText) {
-			return false
-		}
-	}
-	return len(labels) > 1 && labels[len(labels)-1][0] >= 'a'
+	last := labels[len(labels)-1]
+	return len(labels) > 1 && last != "" && last[0] >= 'a'
 }
-
-func notHostText(r rune) bool { return !letterOrDigit(r) && r != '-' }
 
 func letterOrDigit(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 

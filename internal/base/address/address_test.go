@@ -91,7 +91,7 @@ func TestDomain(t *testing.T) {
 			t.Errorf("Domain(%q) = %q, %v, want %q", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "localhost", ".", "a.", ".a", "a..b", "a b.co", "1.2.3.4", "a@b.co", "a,b.co", strings.Repeat("a.", 127) + "co"} {
+	for _, in := range []string{"", "localhost", ".", "a.", ".a", "a..b", "a.b.co.", "a.b.co..", "a.-b.co", "a.b-.co", "a_b.co", "a b.co", "1.2.3.4", "a@b.co", "a,b.co", strings.Repeat("a.", 127) + "co"} {
 		if got, err := address.Domain(in); err == nil {
 			t.Errorf("Domain(%q) = %q, want an error", in, got)
 		}
