@@ -210,6 +210,27 @@ func TestCheckUpdatesOfRefusedUpstream(t *testing.T) {
 	})
 }
 
+// Each app of an organization has its own updates.
+func TestCheckUpdatesOfTwoApps(t *testing.T) {
+	each(t, func(r rig) {
+		pass := r.clock()
+		r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
+		host := upstreamtest.NewHost(r)
+		first, second := r.publish(host), host.Repo(r, "second")
+		second.Tag(r, "v1.0.0", second.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`}))
+		p, q := r.install(first), r.install(second)
+		r.checkUpdates() // sets the first due time
+		for i, repo := range []*upstreamtest.Repo{first, second} {
+			repo.Tag(r, "v2.0.0", "refs/heads/main")
+			pass(7 * time.Hour)
+			r.another(upstreamtest.Allow()).checkUpdates()
+			if len(r.told(p.ID)) != 1 || len(r.told(q.ID)) != i {
+				r.Errorf("after the update of app %d: %d and %d events", i+1, len(r.told(p.ID)), len(r.told(q.ID)))
+			}
+		}
+	})
+}
+
 // elsewhereOwner is the same user as the owner of another organization.
 func (r rig) elsewhereOwner() access.Caller {
 	r.Helper()
