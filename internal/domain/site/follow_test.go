@@ -101,6 +101,9 @@ func TestVersionsBeforeSharing(t *testing.T) {
 		r.save(r.caller, p.ID, "two")
 		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
 		r.place(r.other, s, p)
+		own := r.site(r.caller, "own")
+		r.place(r.caller, own, p)
+		r.change(r.caller, own, p, PlacementDraft{Version: patch.Of(int64(1))}) // shows it to nobody else
 		r.save(r.caller, p.ID, "three")
 		pin := func(number int64) error {
 			_, err := r.Change(r.Context(), r.other, s.ID, p.ID, PlacementDraft{Version: patch.Of(number), Config: given("text", `"x"`)})
