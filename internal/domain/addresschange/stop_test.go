@@ -1,0 +1,241 @@
+package addresschange_test
+
+import (
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/signin"
+	"foyer/internal/infra/oidc"
+)
+
+// What a user does about a change of their address leaves the changes of others as they are.
+func TestChangesOfOthersStay(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
+		if err := r.ask(bea, "bea@new.example"); err != nil {
+			t.Fatal(err)
+		}
+		beas := r.deliver()
+		step := func(what string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if c, err := r.Open(t.Context(), beas["bea@new.example"]); err != nil || c.Done {
+				t.Errorf("%s: %+v, %v", what, c, err)
+			}
+		}
+		step("asked", r.ask(ada, "typo@new.example"))
+		step("asked again", r.ask(ada, "ada@new.example"))
+		links := r.deliver()
+		step("confirmed", r.use(links["ada@new.example"]))
+		step("undone", r.use(links["ada@x.example"]))
+		step("ended", r.EndSessions(t.Context(), access.Caller{UserID: ada.UserID}))
+		orgs := r.Organizations
+		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
+		_, err := orgs.EraseUser(t.Context(), "ada@x.example")
+		step("erased", err)
+	})
+}
+
+// The link to the old address also stops a change that is not confirmed yet, but does nothing once an operator has
+// changed the address.
+func TestChangeOfAddressIsStopped(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		if err := r.ask(ada, "new@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		links := r.deliver()
+		r.now = r.now.Add(8*24*time.Hour - time.Second) // as if it had been confirmed at the last moment
+		if err := r.use(links["ada@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(links["new@x.example"]))
+		r.wantEmail(ada, "ada@x.example")
+
+		ada = r.withKey(ada.UserID)
+		if err := r.ask(ada, "new@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		links = r.deliver()
+		if err := r.use(links["new@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Organizations.SetUser(t.Context(), "new@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(links["ada@x.example"]))
+		r.wantEmail(ada, "set@x.example")
+	})
+}
+
+// A change that somebody else asked for with a key or in a session ends when the user ends that key or session. A
+// change that is done can still be undone.
+func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		ask := func(by access.Caller) map[string]string {
+			t.Helper()
+			if err := r.ask(by, "thief@x.example"); err != nil {
+				t.Fatal(err)
+			}
+			return r.deliver()
+		}
+		wantEnded := func(links map[string]string) {
+			t.Helper()
+			for _, link := range links {
+				r.want(fault.NotFound, r.use(link))
+			}
+			r.wantEmail(ada, "ada@x.example")
+		}
+		stolen := r.withKey(ada.UserID)
+		links := ask(stolen)
+		if err := r.Keys.Revoke(t.Context(), stolen.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(links)
+		r.want(fault.Denied, r.ask(stolen, "thief@x.example")) // as on a server that does not know of it yet
+
+		short, _, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.UserID, Scope: access.All, ExpiresIn: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = ask(access.Caller{UserID: ada.UserID, KeyID: short.ID, Scope: access.All})
+		r.now = r.now.Add(time.Hour)
+		wantEnded(links)
+
+		inSession, other := access.Caller{UserID: ada.UserID, Scope: access.All}, access.Caller{UserID: ada.UserID}
+		_, inSession.SessionID = r.begin(ada)
+		_, other.SessionID = r.begin(ada)
+		links = ask(inSession)
+		if err := r.Keys.EndSession(t.Context(), inSession, other.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Open(t.Context(), links["thief@x.example"]); err != nil {
+			t.Errorf("signing out of another session: %v", err)
+		}
+		if err := r.EndSessions(t.Context(), ada); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(links)
+		r.want(fault.Denied, r.ask(inSession, "thief@x.example"))
+
+		stolen = r.withKey(ada.UserID)
+		links = ask(stolen)
+		if err := r.use(links["thief@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Keys.Revoke(t.Context(), stolen.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.EndSessions(t.Context(), ada); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.use(links["ada@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "ada@x.example")
+	})
+}
+
+// An unconfirmed change ends when its session is ended from elsewhere, and not when the user signs out of that session.
+// Then it still ends with all sessions of the user, and by the link to the old address.
+func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		var stop string
+		ask := func(session string) (by access.Caller, link string) {
+			t.Helper()
+			by = must[*access.Identity](t)(r.Keys.IdentifySession(t.Context(), session)).Caller()
+			if err := r.ask(by, "new@x.example"); err != nil {
+				t.Fatal(err)
+			}
+			links := r.deliver()
+			stop = links["ada@x.example"]
+			return by, links["new@x.example"]
+		}
+		session, _ := r.begin(ada)
+		lost, link := ask(session)
+		if err := r.Keys.EndSession(t.Context(), ada, lost.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(link))
+
+		in := must[signin.Entered](t)(r.SignIn.ByProvider(t.Context(), oidc.Claims{
+			Issuer: "https://login.example", Subject: "thief", Email: "ada@x.example", EmailVerified: true,
+		}, access.SessionDraft{}))
+		_, link = ask(in.Session)
+		if _, err := r.SignIn.Unlink(t.Context(), "ada@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(link))
+		r.wantEmail(ada, "ada@x.example")
+
+		askAndSignOut := func() (link string) {
+			t.Helper()
+			session, _ := r.begin(ada)
+			asking, link := ask(session)
+			if err := r.Keys.EndSession(t.Context(), asking, asking.SessionID); err != nil {
+				t.Fatal(err)
+			}
+			return link
+		}
+		link = askAndSignOut()
+		if err := r.EndSessions(t.Context(), ada); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(link))
+		link = askAndSignOut()
+		if err := r.use(stop); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(link))
+		r.wantEmail(ada, "ada@x.example")
+
+		link = askAndSignOut()
+		if err := r.use(link); err != nil {
+			t.Error(err)
+		}
+		r.wantEmail(ada, "new@x.example")
+	})
+}
+
+// Undoing a later change leaves an earlier one to be undone. The link of a change does nothing once the address comes
+// from elsewhere.
+func TestChangesAreUndoneOneByOne(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		change := func(from, to string) (undo string) {
+			t.Helper()
+			if err := r.ask(r.withKey(ada.UserID), to); err != nil {
+				t.Fatal(err)
+			}
+			links := r.deliver()
+			if err := r.use(links[to]); err != nil {
+				t.Fatal(err)
+			}
+			r.now = r.now.Add(time.Minute)
+			return links[from]
+		}
+		first, second := change("ada@x.example", "one@x.example"), change("one@x.example", "two@x.example")
+		if err := r.use(second); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "one@x.example")
+
+		second = change("one@x.example", "two@x.example")
+		if _, err := r.Organizations.SetUser(t.Context(), "two@x.example", org.SelfPatch{Email: patch.Of("one@x.example")}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(second))
+		if err := r.use(first); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "ada@x.example")
+	})
+}
