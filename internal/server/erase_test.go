@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/base/page"
@@ -47,16 +50,24 @@ func texts(t *testing.T, d *db.DB) map[string][]string {
 	return all
 }
 
-// holding returns the tables that contain a text.
-func holding(t *testing.T, d *db.DB, text string) (tables []string) {
+// rowsWith counts the rows that contain a text, by table.
+func rowsWith(t *testing.T, d *db.DB, text string) map[string]int {
 	t.Helper()
+	counts := map[string]int{}
 	for table, rows := range texts(t, d) {
-		if strings.Contains(strings.Join(rows, "\n"), text) {
-			tables = append(tables, table)
+		for _, row := range rows {
+			if strings.Contains(row, text) {
+				counts[table]++
+			}
 		}
 	}
-	slices.Sort(tables)
-	return tables
+	return counts
+}
+
+// holding returns the tables that contain a text.
+func holding(t *testing.T, d *db.DB, text string) []string {
+	t.Helper()
+	return slices.Sorted(maps.Keys(rowsWith(t, d, text)))
 }
 
 // wantGone checks that no table contains a text.
@@ -84,7 +95,54 @@ func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...st
 	}
 }
 
-// After a user is erased, neither what is stored nor what is written from then on contains their name or address.
+// furnishPerson makes a member who leaves their names and address wherever they can be, and returns them as they joined.
+func furnishPerson(t *testing.T, s *running, d *server.Domain, elsewhere *client.Organization, mails *mailtest.Server, email, first, last string) client.Accepted {
+	t.Helper()
+	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: first}))
+	anybody := must[*client.Client](t)(client.New(s.URL, ""))
+	token := path.Base(mailedLink(t, mails, email, "/invite/"))
+	accepted := must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), token, client.Names{LastName: &last}))
+	if err := anybody.RequestSignIn(t.Context(), email); err != nil {
+		t.Fatal(err)
+	}
+	visit(t, s, accepted.APIKey).get("/console")
+	theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(accepted.Organization.ID)
+	number := strconv.FormatInt(accepted.User.ID, 10)
+	must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob" + number + "@x.example"}))
+	must[client.Invite](t)(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
+
+	again := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/organizations/@current/invites/bulk", strings.NewReader(`[{"target_email":"carl`+number+`@x.example"}]`)))
+	again.Header = http.Header{"Authorization": {"Bearer " + accepted.APIKey}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
+	if got := do(t, again); got.status != 200 || !strings.Contains(got.body, email) { // it shows the maker of the invite
+		t.Errorf("%d: %s", got.status, got.body)
+	}
+
+	user := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
+	key, _, err := d.Keys.Create(t.Context(), access.Draft{UserID: user.ID, Scope: access.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := org.SelfPatch{Email: patch.Of("new." + email), LastName: patch.Of(last + " Byron")}
+	must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: user.ID, KeyID: key.ID, Scope: access.All}, wanted))
+	mailedLink(t, mails, email, "/signin/") // the request for it is removed by then, or will be soon
+	return accepted
+}
+
+// mailedLink waits for a mail to an address with a link whose path begins with a prefix, and returns the path.
+func mailedLink(t *testing.T, mails *mailtest.Server, email, prefix string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for n := 1; ; n++ {
+		m := must[[]mailtest.Mail](t)(mails.Wait(ctx, n))[n-1]
+		if link := regexp.MustCompile(prefix + `[\w-]+`).FindString(m.Text(t)); link != "" && m.To[0] == email {
+			return link
+		}
+	}
+}
+
+// After a user is erased, neither what is stored nor what is written from then on contains their name or address. All
+// that is stored about others stays.
 func TestEraseUser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -93,42 +151,31 @@ func TestEraseUser(t *testing.T) {
 		mails := mailtest.Start(t, mailtest.Config{})
 		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", InviteLimit: 100, MailLimit: 100}
 		s := start(t, cfg)
-		here := must[client.OrganizationInfo](t)(s.Get(t.Context()))
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: first}))
-		anybody := must[*client.Client](t)(client.New(s.URL, ""))
-		token := path.Base(mailed(t, mails, 1))
-		accepted := must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), token, client.Names{LastName: new(last)}))
-		if err := anybody.RequestSignIn(t.Context(), email); err != nil {
-			t.Fatal(err)
-		}
-		visit(t, s, accepted.APIKey).get("/console")
-		theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(here.ID)
-		must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example"}))
 		d := openDomain(t, cfg)
 		elsewhere := must[*client.Client](t)(client.New(s.URL, ownerElsewhere(t, cfg))).Organization(client.Current)
-		must[client.Invite](t)(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
-
-		again := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/organizations/@current/invites/bulk", strings.NewReader(`[{"target_email":"carl@x.example"}]`)))
-		again.Header = http.Header{"Authorization": {"Bearer " + accepted.APIKey}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
-		if got := do(t, again); got.status != 200 || !strings.Contains(got.body, email) { // it shows the maker of the invite
-			t.Errorf("%d: %s", got.status, got.body)
-		}
-
-		erased := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
-		key, _, err := d.Keys.Create(t.Context(), access.Draft{UserID: erased.ID, Scope: access.All})
-		if err != nil {
-			t.Fatal(err)
-		}
-		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, KeyID: key.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example"), LastName: patch.Of("Lovelacia Byron")}))
+		const stays = "bystander@x.example"
+		furnishPerson(t, s, d, elsewhere, mails, stays, "Bystander", "Who")
+		accepted := furnishPerson(t, s, d, elsewhere, mails, email, first, last)
+		theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(accepted.Organization.ID)
 
 		raw := dbtest.Open(t, url)
-		wantFilled(t, raw, email, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is removed once it is mailed
-		logged := len(s.log.String())
+		for _, of := range []string{email, stays} {
+			wantFilled(t, raw, of, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is removed once it is mailed
+		}
+		aboutOthers := func() map[string]int {
+			rows := rowsWith(t, raw, stays)
+			delete(rows, "signin_requests")
+			return rows
+		}
+		before, logged := aboutOthers(), len(s.log.String())
 		if _, err := d.Organizations.EraseUser(t.Context(), email); err != nil {
 			t.Fatal(err)
 		}
 		if i, err := theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"}); err == nil { // their key may still be cached
 			t.Errorf("made after that: %+v", i)
+		}
+		if after := aboutOthers(); !maps.Equal(after, before) {
+			t.Errorf("of others, there are %v rows, and were %v", after, before)
 		}
 		for table, rows := range texts(t, raw) {
 			if at := personal.FindStringIndex(strings.Join(rows, "\n")); at != nil {
@@ -152,7 +199,7 @@ func TestEraseUser(t *testing.T) {
 		if again := browse(t, "GET", s.URL+"/api/users/@me", map[string][]string{"Authorization": {"Bearer " + accepted.APIKey}}); again.status == 200 {
 			awaitRefused(t, s, accepted.APIKey)
 		}
-		if shown := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results; len(shown) != 2 || personal.MatchString(fmt.Sprint(shown)) {
+		if shown := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results; len(shown) != 4 || personal.MatchString(fmt.Sprint(shown)) {
 			t.Errorf("%+v", shown)
 		}
 		if personal.MatchString(s.log.String()[logged:]) {
@@ -262,7 +309,7 @@ func fillBackground(t *testing.T, d *db.DB, organizationID string) {
 	}
 }
 
-// A deleted organization leaves nothing but its activity.
+// A deleted organization leaves nothing but its activity. What is stored of other organizations stays.
 func TestEraseOrganization(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -277,8 +324,10 @@ func TestEraseOrganization(t *testing.T) {
 		c := must[*client.Client](t)(client.New(s.URL, s.key))
 		bound := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: id}))
 		visit(t, s, bound.APIKey).get("/console")
-		kept := ownerElsewhere(t, cfg)
+		otherID, kept := joinElsewhere(t, cfg, "owner@elsewhere.example")
 		elsewhere := must[*client.Client](t)(client.New(s.URL, kept)).Organization(client.Current)
+		there := &running{Organization: elsewhere, URL: s.URL, key: kept}
+		furnish(t, there)
 		theirs := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))
 		global := s.withSite(t, "export const n = 1")
 		must[client.App](t)(s.UpdateApp(t.Context(), global.ID, client.AppPatch{IsGlobal: &shared}))
@@ -286,14 +335,26 @@ func TestEraseOrganization(t *testing.T) {
 			t.Errorf("elsewhere: %+v", placed)
 		}
 
-		joinAs(t, s, "accepts@x.example")
-		must[client.Webhook](t)(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))
 		d := openDomain(t, cfg)
 		raw := dbtest.Open(t, url)
-		fillBackground(t, raw, id)
-		wantFilled(t, raw, id, []string{"activity_unnumbered"}, "organization_id")
+		for i, s := range []*running{s, there} {
+			joinAs(t, s, "accepts"+strconv.Itoa(i)+"@x.example")
+			must[client.Webhook](t)(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))
+			in := []string{id, otherID}[i]
+			fillBackground(t, raw, in)
+			wantFilled(t, raw, in, []string{"activity_unnumbered"}, "organization_id")
+		}
+		ofOther := func() map[string]int {
+			rows := rowsWith(t, raw, otherID)
+			maps.DeleteFunc(rows, func(table string, _ int) bool { return strings.HasPrefix(table, "activity") }) // which is added to
+			return rows
+		}
+		before := ofOther()
 		if _, err := d.Organizations.EraseOrganization(t.Context(), id); err != nil {
 			t.Fatal(err)
+		}
+		if after := ofOther(); !maps.Equal(after, before) {
+			t.Errorf("of the other organization, there are %v rows, and were %v", after, before)
 		}
 		// The server may still have the key in its cache.
 		_, appErr := s.CreateApp(t.Context(), client.AppDraft{Name: "Late", IsGlobal: true})
@@ -309,8 +370,11 @@ func TestEraseOrganization(t *testing.T) {
 		if len(found) != 0 {
 			t.Errorf("%q still have it", found)
 		}
-		if n := must[int](t)(db.One[int](t.Context(), raw, nil, `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id)); n != 0 {
-			t.Errorf("%d events are left", n)
+		events := func(id string) int {
+			return must[int](t)(db.One[int](t.Context(), raw, nil, `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id))
+		}
+		if left, others := events(id), events(otherID); left != 0 || others == 0 {
+			t.Errorf("%d events are left, and %d of the other organization", left, others)
 		}
 		awaitRefused(t, s, bound.APIKey)
 		until(t, func() bool { return browse(t, "GET", s.URL+"/sites/"+site.Token+"/manifest.json", nil).status == 404 })
@@ -327,7 +391,7 @@ func TestEraseOrganization(t *testing.T) {
 		if err := elsewhere.DeletePlacement(t.Context(), theirs.ID, global.ID); err != nil {
 			t.Error(err)
 		}
-		if n := must[client.Page[client.App]](t)(elsewhere.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Count; n != 0 {
+		if n := must[client.Page[client.App]](t)(elsewhere.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Count; n != 1 {
 			t.Errorf("%d apps elsewhere", n)
 		}
 		verifyAll(t, d)
