@@ -9,6 +9,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/signin"
+	"foyer/internal/infra/db"
 	"foyer/internal/infra/oidc"
 )
 
@@ -237,5 +238,32 @@ func TestChangesAreUndoneOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantEmail(ada, "ada@x.example")
+	})
+}
+
+// Erasing a person also removes their addresses from the changes of others: of somebody who had one of them before, or
+// wants one.
+func TestErasingRemovesChangesOfOthers(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		const email = "desk@x.example"
+		bea := r.join(r.org, email)
+		if err := r.ask(bea, "bea@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.use(r.deliver()["bea@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(org.AddressHeld)
+		r.join(r.org, email)
+		carl := r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "carl@x.example")
+		if err := r.ask(carl, email); err != nil {
+			t.Fatal(err)
+		}
+		orgs := r.Organizations
+		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
+		must[org.User](t)(orgs.EraseUser(t.Context(), email))
+		if n := must[int](t)(db.One[int](t.Context(), r.DB, nil, `SELECT COUNT(*) FROM address_changes`)); n != 0 {
+			t.Errorf("%d are left", n)
+		}
 	})
 }
