@@ -2,10 +2,12 @@ package signin_test
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"testing"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -38,6 +40,37 @@ func TestLinkBesideErasing(t *testing.T) {
 		}
 		if n := r.count("signin_links"); n != 0 {
 			t.Errorf("%d links are left", n)
+		}
+	})
+}
+
+// Erasing a person leaves others their ways to sign in.
+func TestErasingLeavesOthers(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		for i, email := range []string{"ada@x.example", "bea@x.example"} {
+			r.join(email, false, false)
+			r.link(email)
+			if err := r.Ask(t.Context(), email, email); err != nil {
+				t.Fatal(err)
+			}
+			account := person(strconv.Itoa(i), email)
+			if _, err := r.ByProvider(t.Context(), account, access.SessionDraft{}); err != nil {
+				t.Fatal(err)
+			}
+			account.Subject, account.EmailVerified = "another", false
+			if _, err := r.ByProvider(t.Context(), account, access.SessionDraft{}); !fault.Is(err, fault.Denied) {
+				t.Error(err)
+			}
+		}
+		orgs := r.Organizations
+		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
+		if _, err := orgs.EraseUser(t.Context(), "ada@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"identities", "signin_links", "signin_failures", "signin_requests"} {
+			if n := r.count(table); n != 1 {
+				t.Errorf("%s has %d rows", table, n)
+			}
 		}
 	})
 }

@@ -213,7 +213,6 @@ func (s Service) asGuest(ctx context.Context, tx *db.Tx, p oidc.Claims) (sealed 
 	if err != nil {
 		return "", err
 	}
-	p.Email = email
 	sealed, err = s.invited(ctx, tx, Guest{Email: email, Method: access.ByProvider, By: p})
 	if err == nil && sealed == "" {
 		err = fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
