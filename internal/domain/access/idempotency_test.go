@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -187,4 +188,54 @@ func TestEraseAnswersInTurkish(t *testing.T) {
 	if err != nil || failed != nil || left != 0 {
 		t.Errorf("%d are left, %v, %v", left, err, failed)
 	}
+}
+
+// Each key, session, organization and name has answers of its own, even with the same Idempotency-Key.
+func TestAnswersOfOthers(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		ada, _ := withKeys(t, k)
+		var bea int64
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+			bea, err = db.Insert(ctx, tx, `
+				INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+				VALUES ('bea', 'bea', 'bea@x.example', '', '', TRUE, $1)`, d.Now())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := func(organizationID string, c Caller) Caller { c.Organization.ID = organizationID; return c }
+		callers := []Caller{
+			{UserID: ada},
+			{UserID: ada, KeyID: 1},
+			{UserID: ada, KeyID: 2},
+			{UserID: ada, SessionID: 1},
+			{UserID: ada, SessionID: 2},
+			{UserID: bea},
+			in("one", Caller{UserID: ada}), in("two", Caller{UserID: ada}),
+		}
+		each := func(do func(c Caller, name string, body string)) {
+			for i, c := range callers {
+				for _, name := range []string{"once", "twice"} {
+					do(c, name, name+strconv.Itoa(i))
+				}
+			}
+		}
+		each(func(c Caller, name, body string) {
+			claim, kept, err := k.Claim(t.Context(), c, name, "", nil)
+			if err != nil || kept != nil {
+				t.Fatalf("%s: %+v, %v", body, kept, err)
+			}
+			if err := claim.Done(t.Context(), Answer{Status: 200, Body: body}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		each(func(c Caller, name, body string) {
+			if _, kept, err := k.Claim(t.Context(), c, name, "", nil); err != nil || kept == nil || kept.Body != body {
+				t.Errorf("%s: %+v, %v", body, kept, err)
+			}
+		})
+	})
 }
