@@ -81,10 +81,15 @@ func TestRefusedUnsent(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
 		"10.0.0.1": true, "10\u30020\u30020\u30021": true, "\uff11\uff12\uff17.0.0.1": true, "hooks.example": false, "b\u00fccher.example": false,
+		"localhost": true, "a.LOCALHOST.": true, "notlocalhost": false, "8.8.8.8": false, "[2606:4700::1111]": false, "[64:ff9b::8.8.8.8]": true,
 	} {
 		if err := egress.New(nil).Refused(&url.URL{Scheme: "http", Host: host}); fault.Is(err, fault.Invalid) != want {
 			t.Errorf("%s: %v", host, err)
 		}
+	}
+	nat64 := []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96")}
+	if err := egress.New(nat64).Refused(&url.URL{Scheme: "http", Host: "[64:ff9b::8.8.8.8]"}); err != nil {
+		t.Errorf("allowed: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -23,5 +24,23 @@ func TestNamesInside(t *testing.T) {
 	}
 	if unknown := told(&net.DNSError{Err: "no such host", Name: "git.example", IsNotFound: true}); unknown.Kind != fault.UpstreamUnavailable {
 		t.Errorf("unknown: %+v", unknown)
+	}
+}
+
+// A redirect from https to http is refused: whoever is between could read and change what follows.
+func TestRedirectToPlainHTTP(t *testing.T) {
+	t.Parallel()
+	request := func(url string) *http.Request {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return req
+	}
+	for from, to := range map[string]string{"https://a.example": "http://a.example", "https://b.example": "https://b.example/x", "http://c.example": "https://c.example", "http://d.example": "http://d.example/x"} {
+		err := New(nil).checkRedirect(request(to), []*http.Request{request(from)})
+		if refused := fault.Is(err, fault.Invalid); refused != (from == "https://a.example") {
+			t.Errorf("%s to %s: %v", from, to, err)
+		}
 	}
 }
