@@ -79,7 +79,8 @@ func TestLeaseWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
-// A request that was overtaken stores nothing, even if the one that overtook it was given up and sent again.
+// A request that was overtaken stores nothing and gives nothing up, even if the one that overtook it was given up and
+// sent again.
 func TestLeaseIsOvertakenTwice(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -106,8 +107,17 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		if err := keep(paused); !fault.Is(err, fault.IdempotencyInProgress) {
 			t.Errorf("overtaken: %v", err)
 		}
+		if err := paused.GiveUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if err := keep(last); err != nil {
 			t.Errorf("the last: %v", err)
+		}
+		if err := last.GiveUp(t.Context()); err != nil { // in vain: it was carried out
+			t.Fatal(err)
+		}
+		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || kept.Status != 201 {
+			t.Errorf("sent again: %+v, %v", kept, err)
 		}
 	})
 }
@@ -142,7 +152,7 @@ func TestTidyAnswers(t *testing.T) {
 	})
 }
 
-// A client can get an answer again for a day.
+// A client can get an answer again for a day. Then the Idempotency-Key is free for another request.
 func TestAnswersAreKeptForADay(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -163,6 +173,17 @@ func TestAnswersAreKeptForADay(t *testing.T) {
 			if _, kept, err := k.Claim(t.Context(), c, "once", "", nil); err != nil || tidied != nil || (kept != nil) != (later < 24*time.Hour) {
 				t.Errorf("after %s: %+v, %v, %v", later, kept, err, tidied)
 			}
+		}
+		d.Now = func() time.Time { return began.Add(50 * time.Hour) } // nothing is tidied
+		claim, kept, err := k.Claim(t.Context(), c, "once", "another", nil)
+		if err != nil || kept != nil {
+			t.Fatalf("another: %+v, %v", kept, err)
+		}
+		if err := claim.Done(t.Context(), Answer{Status: 201}); err != nil {
+			t.Fatal(err)
+		}
+		if _, kept, err := k.Claim(t.Context(), c, "once", "another", nil); err != nil || kept == nil || kept.Status != 201 {
+			t.Errorf("another, again: %+v, %v", kept, err)
 		}
 	})
 }
