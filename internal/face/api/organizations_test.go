@@ -180,9 +180,12 @@ func TestKeysOfMembers(t *testing.T) {
 		r.wantStatus(between(bound, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401)
 
 		again := r.wantStatus(memberKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`"}`, 201).body
+		admins := r.wantStatus(adminKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`"}`, 201).body
 		r.wantStatus(r.key, "DELETE", "/members/"+member.User.UUID, "", 204)
 		r.join(r.org, "member@acme.example", access.Member)
 		r.wantStatus(between(again, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401) // revoked, not just suspended
+		r.wantStatus(between(there, `"key":"`, `"`), "GET", "/api/users/@me", "", 200)
+		r.wantStatus(between(admins, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 200)
 		r.wantStatus(memberKey, "GET", "/pipeline_frontend_apps", "", 200)
 	})
 }
@@ -260,6 +263,14 @@ func TestFindMembers(t *testing.T) {
 		elsewhere := r.wantStatus(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/members/"+uuid, "", 200).body
 		if !strings.Contains(elsewhere, `"last_active_at":null`) {
 			r.t.Errorf("active where they did nothing: %s", elsewhere)
+		}
+		idle := r.join(r.org, "idle@acme.example", access.Member).User.UUID
+		r.wantStatus(key, "GET", "/members/"+uuid, "", 200)
+		if err := r.api.Keys.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if shown := r.wantStatus(key, "GET", "/members/"+idle, "", 200).body; !strings.Contains(shown, `"last_active_at":null`) {
+			r.t.Errorf("active who did nothing: %s", shown)
 		}
 		r.wantStatus(r.key, "GET", "/members/01890000-0000-7000-8000-000000000001", "", 404)
 	})
