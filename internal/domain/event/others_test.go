@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -89,5 +90,26 @@ func TestOthersStay(t *testing.T) {
 			r.Errorf("%+v", d)
 		}
 		step("deleted", r.Delete(ctx, r.caller, w.ID), nil)
+	})
+}
+
+// An event that is due again goes to the receiver of its own webhook, and to no other.
+func TestRetriedWhereItFailed(t *testing.T) {
+	each(t, func(r rig) {
+		failing, fine := r.receiver(), r.receiver()
+		failing.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		w := r.webhook(failing.URL, "app.*")
+		r.webhook(fine.URL, "app.*")
+		for range 2 {
+			r.happen(1)
+			r.send(r.Service)
+			r.pass(time.Minute)
+		}
+		if n := len(fine.seen()); n != 2 {
+			r.Errorf("%d came", n)
+		}
+		if d := r.deliveries(w.ID); len(d) != 2 || d[0].State != Pending || d[0].Attempts != 2 || d[1].Attempts != 1 {
+			r.Errorf("%+v", d)
+		}
 	})
 }
