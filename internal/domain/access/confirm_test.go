@@ -18,7 +18,8 @@ func TestConfirm(t *testing.T) {
 		c := newClock()
 		here, there := c.keys(dbtest.Open(t, url)), c.keys(dbtest.Open(t, url))
 		userID, _ := withKeys(t, here)
-		join(t, here, userID)
+		join(t, here, userID, acme)
+		join(t, here, userID, "01880000-0000-7000-8000-000000000001") // where they keep their rights
 		key, secret, err := here.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +53,7 @@ func TestConfirm(t *testing.T) {
 		}
 		var inside error
 		err = here.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if err := db.Exec(ctx, tx, `UPDATE memberships SET level = 1 WHERE user_id = $1`, userID); err != nil {
+			if err := db.Exec(ctx, tx, `UPDATE memberships SET level = 1 WHERE user_id = $1 AND organization_id = $2`, userID, acme); err != nil {
 				return err
 			}
 			_, inside = ConfirmCached(ctx, tx, callers[0], c.now, mayAdminister)

@@ -39,15 +39,15 @@ func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids [
 const acme = "01890000-0000-7000-8000-000000000001"
 
 // join makes the organization acme with a user as its admin.
-func join(t *testing.T, k *Keys, userID int64) {
+func join(t *testing.T, k *Keys, userID int64, organizationID string) {
 	t.Helper()
 	err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		return errors.Join(
 			db.Exec(ctx, tx, `
 				INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
-				VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, acme, k.Now()),
+				VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organizationID, k.Now()),
 			db.Exec(ctx, tx, `
-				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at) VALUES ($1, $2, 8, $3, $3)`, acme, userID, k.Now()))
+				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at) VALUES ($1, $2, 8, $3, $3)`, organizationID, userID, k.Now()))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestUseIsNotedWhileRevoked(t *testing.T) {
 		d := dbtest.Open(t, url)
 		k := NewKeys(d)
 		userID, ids := withKeys(t, k, 0)
-		join(t, k, userID)
+		join(t, k, userID, acme)
 		noted := make(chan error, 1)
 		note := sync.OnceFunc(func() {
 			go func() {
@@ -157,7 +157,7 @@ func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
 				d := dbtest.Open(t, url)
 				k := NewKeys(d)
 				userID, _ := withKeys(t, k)
-				join(t, k, userID)
+				join(t, k, userID, acme)
 				var keys []int64
 				for range 2 {
 					key, _, err := k.Create(t.Context(), Draft{UserID: userID, OrganizationID: acme, Scope: All})
@@ -202,7 +202,7 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		k := NewKeys(dbtest.Open(t, url))
 		userID, ids := withKeys(t, k, 0)
-		join(t, k, userID)
+		join(t, k, userID, acme)
 		made := make(chan error, 1)
 		create := sync.OnceFunc(func() {
 			go func() {

@@ -95,7 +95,7 @@ func TestNothingIsRecordedInWhatIsErased(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		userID, _ := withKeys(t, k)
-		join(t, k, userID)
+		join(t, k, userID, acme)
 		record := func(want int) {
 			t.Helper()
 			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {

@@ -274,7 +274,7 @@ func TestSessionsGiveWayOnce(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		k := NewKeys(dbtest.Open(t, url))
 		userID, _ := withKeys(t, k)
-		join(t, k, userID)
+		join(t, k, userID, acme)
 		const room, atOnce = 1, 3
 		for range maxSessions - room {
 			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
