@@ -148,6 +148,10 @@ func TestFailuresAreRecorded(t *testing.T) {
 		want = append(want, failed("", "count 4"))
 		r.wantSessions(want...)
 
+		bea := r.join("bea@x.example", false, false)
+		if _, _, err := r.Keys.Create(t.Context(), access.Draft{UserID: bea.ID, Scope: access.All}); err != nil {
+			t.Fatal(err)
+		}
 		_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, Scope: access.All, ExpiresIn: time.Minute})
 		if err != nil {
 			t.Fatal(err)
