@@ -2,6 +2,7 @@ package invite_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/job"
 	"foyer/internal/infra/mail/mailtest"
 )
 
@@ -442,6 +444,51 @@ func TestQuotasOfAClockThatWasAhead(t *testing.T) {
 		r.invite(r.owner, draft("d@x.example"))
 		if _, err := r.invites.Create(r.Context(), r.owner, draft("e@x.example")); !fault.Is(err, fault.QuotaExceeded) {
 			r.Errorf("%v, want quota exceeded", err)
+		}
+	})
+}
+
+// The result of a mail is stored with its own invite and issue, in any organization, accepted or not.
+func TestResultsOfOtherMails(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		elsewhere := r.join(r.newOrg("Umbrella"), "owner@umbrella.example", access.Owner)
+		all := []invite.Invite{r.invite(elsewhere, draft("a@x.example"))}
+		for _, email := range []string{"b@x.example", "c@x.example", "d@x.example", "e@x.example", "f@x.example"} {
+			all = append(all, r.invite(r.owner, draft(email)))
+		}
+		for _, i := range all[4:] {
+			r.accept(r.handed(i))
+		}
+		if _, err := r.invites.Resend(r.Context(), r.owner, all[3].ID); err != nil {
+			r.Fatal(err)
+		}
+		kind := invite.Post{Service: r.invites}.Kind()
+		note := func(i invite.Invite, failed error) {
+			r.Helper()
+			err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return kind.Ended(ctx, tx, job.Job{Item: i.ID + ".1", Attempt: 1}, failed, false)
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		note(all[0], nil)
+		note(all[1], errors.New("refused"))
+		note(all[3], errors.New("its second issue is on its way"))
+		if err := kind.Do(r.Context(), job.Job{Item: all[4].ID + ".1"}); err != nil { // it is accepted, and no longer mailed
+			r.Fatal(err)
+		}
+		want := []invite.MailState{invite.Sent, invite.Failed, invite.Queued, invite.Queued, invite.NoMail, invite.Queued}
+		for n, i := range all {
+			by := r.owner
+			if n == 0 {
+				by = elsewhere
+			}
+			found, err := r.invites.Find(r.Context(), by, invite.Filter{Statuses: []invite.Status{invite.IsPending, invite.IsAccepted}, ID: i.ID}, page.First)
+			if err != nil || len(found.Items) != 1 || found.Items[0].Mail.State != want[n] {
+				r.Errorf("%s: %+v, %v, want %s", i.TargetEmail, found.Items, err, want[n])
+			}
 		}
 	})
 }
