@@ -1,9 +1,11 @@
 package invite_test
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -114,6 +116,44 @@ func TestChangeOfAddressBesideInvite(t *testing.T) {
 		left, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil || left.Count != 0 || len(left.Items) != 0 {
 			r.Errorf("left: %+v, %v", left, err)
+		}
+	})
+}
+
+// Somebody who was removed on another server a moment ago, and is a member elsewhere, invites nobody any more, although
+// this server still has their rights in memory.
+func TestInviterRemovedOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	eachBeside(t, func(r *rig, other invite.Service) {
+		now := other.DB.Now()
+		other.DB.Now = func() time.Time { return now }
+		const email = "ada@acme.example"
+		here := r.owner.Organization.ID
+		m, err := r.invites.AddMember(r.Context(), here, email, access.Admin)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.join(r.newOrg("Umbrella"), email, access.Admin)
+		_, key, err := r.invites.Keys.Create(r.Context(), access.Draft{UserID: m.User.ID, Scope: access.All})
+		if err != nil {
+			r.Fatal(err)
+		}
+		id, err := other.Keys.Identify(r.Context(), key)
+		if err != nil {
+			r.Fatal(err)
+		}
+		ada, err := other.Keys.Enter(r.Context(), id, here)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := other.Create(r.Context(), ada, draft("bob@x.example")); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.orgs.RemoveMember(r.Context(), here, email); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := other.Create(r.Context(), ada, draft("carl@x.example")); !errors.Is(err, access.ErrChanged) {
+			r.Error(err)
 		}
 	})
 }
