@@ -66,6 +66,30 @@ func TestEraseAccepted(t *testing.T) {
 	})
 }
 
+// What is kept of one invite is removed, only in its own organization, and by who may delete the invite.
+func TestForgetOne(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		elsewhere := r.join(r.newOrg("Umbrella"), "owner@umbrella.example", access.Owner)
+		member := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		one, theirs, other := r.invite(r.owner, draft("ada@x.example")), r.invite(member, draft("bob@x.example")), r.invite(r.owner, draft("carl@x.example"))
+		for _, i := range []invite.Invite{one, theirs, other} {
+			r.accept(r.handed(i))
+		}
+		r.wantFault(r.invites.Delete(r.Context(), elsewhere, one.ID), fault.NotFound)
+		r.wantFault(r.invites.Delete(r.Context(), member, one.ID), fault.Denied)
+		r.accepted(one.ID)
+		if err := r.invites.Delete(r.Context(), member, theirs.ID); err != nil {
+			r.Fatal(err)
+		}
+		if err := r.invites.Delete(r.Context(), r.owner, one.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.accepted(other.ID)
+		r.wantFault(r.invites.Delete(r.Context(), r.owner, one.ID), fault.NotFound)
+	})
+}
+
 // If several transactions remove what is kept of an invite at once, such as one that erases its organization, one
 // removes it and is recorded.
 func TestAcceptedIsRemovedOnce(t *testing.T) {

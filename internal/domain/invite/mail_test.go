@@ -321,7 +321,10 @@ func TestResentMailIsYetToBeTried(t *testing.T) {
 		if err != nil || again.EmailAttempted {
 			r.Errorf("%v, %+v", err, again)
 		}
-		r.until(func(i invite.Invite) bool { return i.Issue == 2 && !i.EmailAttempted })
+		stored := r.until(func(i invite.Invite) bool { return i.Issue == 2 && !i.EmailAttempted })
+		if stored.Mail != again.Mail || !stored.UpdatedAt.Equal(again.UpdatedAt) || !stored.ExpiresAt.Equal(again.ExpiresAt) {
+			r.Errorf("stored: %+v, answered: %+v", stored, again)
+		}
 	})
 }
 
