@@ -188,6 +188,9 @@ func TestProviderIsDown(t *testing.T) {
 		"long":          {Discovery: map[string]any{"x": strings.Repeat("x", 64<<10)}},
 		"unsafe tokens": {Discovery: map[string]any{"token_endpoint": "http://login.example/token"}},
 		"unsafe users":  {Discovery: map[string]any{"userinfo_endpoint": "http://login.example/userinfo"}},
+		"unsafe keys":   {Discovery: map[string]any{"jwks_uri": "http://192.0.2.1/keys"}},
+		"unsafe page":   {Discovery: map[string]any{"authorization_endpoint": "http://login.example/authorize"}},
+		"no page":       {Discovery: map[string]any{"authorization_endpoint": "https:authorize"}},
 	} {
 		server := oidctest.Start(t)
 		server.Behave(b)
