@@ -314,6 +314,8 @@ func TestAddressIsGivenBack(t *testing.T) {
 			return err
 		})
 		r.want(fault.NotUnique, err)
+		r.join(other, "somebody@x.example") // other addresses are free
+		must[org.User](t)(r.Organizations.SetUser(t.Context(), "somebody@x.example", org.SelfPatch{Email: patch.Of("else@x.example")}))
 
 		r.now = r.now.Add(6*24*time.Hour - time.Second)
 		if c, err := r.Open(t.Context(), undo); err != nil || !c.Undo || !c.Done || c.OldEmail != "ada@x.example" {
