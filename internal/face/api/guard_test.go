@@ -95,23 +95,27 @@ func TestRevokedKeyMakesNone(t *testing.T) {
 	})
 }
 
-// A key that expires while a request is under way changes neither its own user nor a member.
+// A key that expires while a request is under way changes neither its own user nor a member, and accepts nothing.
 func TestExpiredKeyChangesNobody(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
 		r.db.Now = func() time.Time { return now }
 		member := r.join(r.org, "member@acme.example", access.Member)
-		for path, body := range map[string]string{
-			"/api/users/@me": `{"first_name":"Late"}`,
-			"/api/organizations/" + r.org.ID + "/members/" + member.User.UUID: `{"level":8}`,
+		r.verify(r.owner.User.Email)
+		invited := r.wantStatus(r.otherKey, "POST", "/api/organizations/"+r.other.ID+"/invites", `{"target_email":"`+r.owner.User.Email+`"}`, 201).body
+		for request, body := range map[string]string{
+			"PATCH /api/users/@me": `{"first_name":"Late"}`,
+			"PATCH /api/organizations/" + r.org.ID + "/members/" + member.User.UUID:      `{"level":8}`,
+			"POST /api/users/@me/invites/" + between(invited, `"id":"`, `"`) + "/accept": `{}`,
 		} {
+			method, path, _ := strings.Cut(request, " ")
 			_, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			got := r.sendLate(secret, "PATCH", path, body, func() { now = now.Add(time.Hour) })
+			got := r.sendLate(secret, method, path, body, func() { now = now.Add(time.Hour) })
 			if got.status != 403 || !strings.Contains(got.body, "Your permissions changed while the request was under way") {
-				r.t.Errorf("%s: %d %s", path, got.status, got.body)
+				r.t.Errorf("%s: %d %s", request, got.status, got.body)
 			}
 		}
 	})

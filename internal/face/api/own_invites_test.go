@@ -41,6 +41,9 @@ func TestOwnInvites(t *testing.T) {
 		if got := r.wantStatus(bea, "POST", own+id+"/accept", `{}`, 200).body; !strings.Contains(got, `"name":"Acme","level":8`) {
 			r.t.Error(got)
 		}
+		if kept := r.wantStatus(r.key, "GET", invites+"?status=any&id="+id, "", 200).body; !strings.Contains(kept, `"status":"accepted"`) {
+			r.t.Error(kept)
+		}
 		r.wantStatus(bea, "POST", own+id+"/accept", `{"token":null}`, 404)
 		r.wantStatus(bea, "GET", "/members", "", 200)
 
