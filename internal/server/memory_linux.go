@@ -16,7 +16,7 @@ func limitMemory(inFlight int) {
 	if os.Getenv("GOMEMLIMIT") != "" { //nolint:forbidigo // a setting of Go, not of foyer
 		return
 	}
-	const alone = 100 << 20 // what a server needs without requests
+	const alone = 80 << 20 // what a server needs without requests
 	limit := int64(math.MaxInt64)
 	if inFlight > 0 {
 		limit = alone + int64(inFlight)/4*5
