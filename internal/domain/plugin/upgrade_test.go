@@ -263,6 +263,29 @@ func TestUpgradeToSaved(t *testing.T) {
 	})
 }
 
+// An app whose files were changed goes back to a tag as it was installed.
+func TestUpgradeBackToTag(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		for _, tag := range []string{"v1.0.0", "v2.0.0"} {
+			repo.Tag(r, tag, repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "note.md": tag}))
+		}
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL), Tag: patch.Of("v1.0.0")})
+		r.save(p.ID, "note.md", patch.Of("edited"))
+		for _, step := range []struct {
+			tag    string
+			number int
+		}{{"v2.0.0", 3}, {"v1.0.0", 1}} {
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of(step.tag)}}); err != nil {
+				r.Fatal(err)
+			}
+			if v := r.versions(p.ID)[step.number-1]; !v.Current || v.Tag != step.tag || v.Commit == "" {
+				r.Errorf("at %s: %+v", step.tag, v)
+			}
+		}
+	})
+}
+
 // A version that did not compile keeps the bundle it was stored with, whichever one is served when an upgrade goes back
 // to it. Sites that are pinned to it get no other.
 func TestUpgradeToBroken(t *testing.T) {
