@@ -95,14 +95,15 @@ func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int
 	return p, c, err
 }
 
-// lockOwnAfterWait is lockOwnMatching for a request that has waited for an upstream or the compiler, see access.Confirm. If
+// lockOwnAfterWait is lockOwnMatching for a change that has waited for an upstream or the compiler, see access.Confirm. If
 // contents is set, it locks the contents first.
-func (s Service) lockOwnAfterWait(ctx context.Context, tx *db.Tx, c access.Caller, id int64, contents bool) (Plugin, access.Caller, error) {
+func (s Service) lockOwnAfterWait(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, contents bool) (Plugin, access.Caller, error) {
 	if contents {
 		if err := lockContents(ctx, tx); err != nil {
 			return Plugin{}, c, err
 		}
 	}
+	d.lockSharing(tx, c)
 	p, err := s.findOwnMatching(ctx, tx, c, id, " FOR UPDATE")
 	if err == nil {
 		c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage)
@@ -239,6 +240,7 @@ func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmai
 // change changes the fields that the draft, which was checked, names, and records the change as verb.
 func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (p Plugin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		d.lockSharing(tx, c)
 		before, c, err := s.lockOwnMatching(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -289,7 +291,6 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 		if err := MayShare(c); err != nil {
 			return err
 		}
-		LockSharing(tx, p.OrganizationID)
 		var err error
 		if p.SharedFrom, err = nextNumber(ctx, tx, p.ID); err != nil {
 			return err
