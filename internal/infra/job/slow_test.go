@@ -76,12 +76,15 @@ func TestAwaitedJobsAreDoneFirst(t *testing.T) {
 				<-signedIn
 				return nil
 			}},
-			"signin": {Awaited: true, Do: func(context.Context, Job) error { close(signedIn); return nil }},
+			"signin": {Awaited: true, Do: func(context.Context, Job) error {
+				if n := begun.Load(); n == invites {
+					t.Errorf("all %d invites were begun before", n)
+				}
+				close(signedIn)
+				return nil
+			}},
 		})
 		<-signedIn
-		if n := begun.Load(); n == invites {
-			t.Errorf("all %d invites were begun before", n)
-		}
 	})
 }
 
