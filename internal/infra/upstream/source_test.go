@@ -242,8 +242,8 @@ func TestInstallTagOfNoCommit(t *testing.T) {
 	repo.Tag(t, "v1.0.0", repo.Blob(t, "text"))
 	repo.AnnotatedTag(t, "v2.0.0", repo.Blob(t, "text"))
 	repo.Tag(t, "v3.0.0", repo.Tree(t))
-	for _, tag := range []string{"v1.0.0", "v2.0.0", "v3.0.0"} {
-		_, err := install(t, repo.URL, tag)
+	for asked, tag := range map[string]string{"v1.0.0": "v1.0.0", "v2.0.0": "v2.0.0", "": "v3.0.0"} {
+		_, err := install(t, repo.URL, asked)
 		wantFault(t, err, fault.Invalid, "tag", strconv.Quote(tag), "commit")
 	}
 }
