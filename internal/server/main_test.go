@@ -141,11 +141,11 @@ func (b *lockedBuffer) String() string {
 	return b.all.String()
 }
 
-// keyFor makes a key of the owner with some scopes.
+// keyFor makes another key of the user of s.key, with some scopes.
 func (s *running) keyFor(t *testing.T, scopes ...string) string {
 	t.Helper()
-	owner := must[*client.Client](t)(client.New(s.URL, s.key))
-	return must[client.NewKey](t)(owner.CreateKey(t.Context(), client.KeyDraft{Scopes: scopes})).APIKey
+	c := must[*client.Client](t)(client.New(s.URL, s.key))
+	return must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: scopes})).APIKey
 }
 
 // address returns the address that the log has with a message.

@@ -38,7 +38,7 @@ func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids [
 
 const acme = "01890000-0000-7000-8000-000000000001"
 
-// join makes the organization acme with a user as its admin.
+// join makes an organization with a user as its admin.
 func join(t *testing.T, k *Keys, userID int64, organizationID string) {
 	t.Helper()
 	err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
