@@ -333,7 +333,8 @@ func TestEraseOrganization(t *testing.T) {
 		there := &running{Organization: elsewhere, URL: s.URL, key: kept}
 		furnish(t, there)
 		theirs := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))
-		global := s.withSite(t, "export const n = 1")
+		const source = "export const onlyOurs = 1"
+		global := s.withSite(t, source)
 		must[client.App](t)(s.UpdateApp(t.Context(), global.ID, client.AppPatch{IsGlobal: &shared}))
 		if placed := must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), theirs.ID, client.PlacementDraft{AppID: global.ID})); placed.Running == nil {
 			t.Errorf("elsewhere: %+v", placed)
@@ -352,11 +353,15 @@ func TestEraseOrganization(t *testing.T) {
 		for _, in := range []string{id, otherID} {
 			wantFilled(t, raw, in, []string{"activity_unnumbered"}, "organization_id")
 		}
+		if tables := holding(t, raw, source); !slices.Equal(tables, []string{"contents"}) {
+			t.Errorf("%q have the source of an app", tables)
+		}
 		before := rowsWith(t, raw, otherID)
 		if _, err := d.Organizations.EraseOrganization(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		wantKept(t, raw, otherID, before)
+		wantGone(t, raw, source)
 		// The server may still have the key in its cache.
 		_, appErr := s.CreateApp(t.Context(), client.AppDraft{Name: "Late", IsGlobal: true})
 		_, inviteErr := s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"})
