@@ -36,13 +36,14 @@ func TestTidyGoesOn(t *testing.T) {
 		dbtest.Exec(t, d.DB, `DROP TABLE site_counts`)
 		dbtest.Exec(t, d.DB, `DROP TABLE address_changes`)
 		dbtest.Exec(t, d.DB, `INSERT INTO signin_states (hash, expires_at) VALUES ('old', $1)`, d.DB.Now().Add(-time.Hour))
+		dbtest.Exec(t, d.DB, `INSERT INTO contents (sha256, content) VALUES ('unused', '')`)
 		err := d.Tidy(t.Context(), 0)
 		for _, failed := range []string{"tidy sites: ", "tidy changes of addresses: "} {
 			if err == nil || !strings.Contains(err.Error(), failed) {
 				t.Errorf("%v, want %q", err, failed)
 			}
 		}
-		if left, err := db.All[string](t.Context(), d.DB, nil, `SELECT hash FROM signin_states`); err != nil || len(left) > 0 {
+		if left, err := db.All[string](t.Context(), d.DB, nil, `SELECT hash FROM signin_states UNION ALL SELECT sha256 FROM contents`); err != nil || len(left) > 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
 	})
