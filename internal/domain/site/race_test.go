@@ -65,6 +65,18 @@ func TestPlacedDuringAnUpgrade(t *testing.T) {
 	})
 }
 
+// suspendMeanwhile suspends an organization, and calls start once its sites have followed, before the suspension is
+// committed.
+func (r rig) suspendMeanwhile(c access.Caller, start func()) {
+	r.Helper()
+	r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {
+		err := r.FollowOrganization(ctx, tx, id)
+		start()
+		return err
+	}
+	r.suspend(c, access.NoApps)
+}
+
 // If another organization upgrades an app while a site's own organization is suspended, the app does not come back on
 // the site.
 func TestUpgradedDuringASuspension(t *testing.T) {
@@ -78,12 +90,7 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 			_, err := r.plugins.UpdateSource(r.Context(), r.other, p.ID, plugin.Draft{}, []source.Edit{edit})
 			return err
 		})
-		r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {
-			err := r.FollowOrganization(ctx, tx, id)
-			start()
-			return err
-		}
-		r.suspend(r.caller, access.NoApps)
+		r.suspendMeanwhile(r.caller, start)
 		end()
 		r.wants("afterwards", s, "")
 	})
@@ -145,12 +152,7 @@ func TestAddedDuringASuspension(t *testing.T) {
 			}
 			return cmp.Or(err, errors.New("the new site runs an app"))
 		})
-		r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {
-			err := r.FollowOrganization(ctx, tx, id)
-			start()
-			return err
-		}
-		r.suspend(r.caller, access.NoApps)
+		r.suspendMeanwhile(r.caller, start)
 		end()
 	})
 }
