@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
@@ -190,10 +191,10 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 // the sender's address or a policy (RFC 3463).
 func aboutUs(err error) bool {
 	reply, _ := errors.AsType[*textproto.Error](err)
-	return reply != nil && (reply.Code == 530 || ourCodes.MatchString(reply.Msg))
+	return reply != nil && (reply.Code == 530 || ourCodes().MatchString(reply.Msg))
 }
 
-var ourCodes = regexp.MustCompile(`(^|\s)5\.(1\.[78]|7\.\d+)\s`)
+var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)5\.(1\.[78]|7\.\d+)\s`) })
 
 // handOver sends the mail except its end: the server has accepted it once Close of the result returns nil.
 func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {
