@@ -68,8 +68,8 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 }
 
 // latest returns the newest tag and when it was listed. tenant is the organization that asks, which waits for its own
-// checks: anybody may check a shared app. If the upstream cannot be asked, or has only failed since this
-// server started, these are the recorded ones, which may date from the install.
+// checks: anybody may check a shared app. If the upstream cannot be asked, or has only failed since this server started,
+// these are the recorded ones, which may date from the install.
 func (s Service) latest(ctx context.Context, tenant string, p Plugin, o origin) (latestTag, error) {
 	var v upstream.Version
 	var at time.Time

@@ -79,14 +79,5 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 			return err
 		}
 	}
-	unused, err := unusedContents(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for _, sum := range unused {
-		if err := removeUnused(ctx, tx, sum); err != nil {
-			return err
-		}
-	}
-	return nil
+	return removeAllUnused(ctx, tx)
 }

@@ -268,6 +268,11 @@ func unusedContents(ctx context.Context, q db.Querier) ([]string, error) {
 	return db.All[string](ctx, q, nil, `SELECT c.sha256 FROM contents c WHERE `+isUnused)
 }
 
+// removeAllUnused removes the contents that no version uses. The caller has locked the contents.
+func removeAllUnused(ctx context.Context, tx *db.Tx) error {
+	return db.Exec(ctx, tx, `DELETE FROM contents AS c WHERE `+isUnused)
+}
+
 // removeUnused removes a content if no version uses it. The caller has locked the contents.
 func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
 	return db.Exec(ctx, tx, `DELETE FROM contents AS c WHERE c.sha256 = $1 AND `+isUnused, sum)
