@@ -88,13 +88,16 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 
 // inBatches locks all sites that a condition of lockSites selects, and calls do with them, one batch at a time.
 func inBatches(ctx context.Context, tx *db.Tx, condition string, of any, do func(context.Context, []Site) error) error {
-	for after, more := int64(0), true; more; {
+	ids, err := lockSites(ctx, tx, condition, of)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(ids, batch) {
 		err := inflight.InPart(ctx, func(ctx context.Context) error {
-			sites, err := lockSites(ctx, tx, condition, of, after)
-			if more = len(sites) > 0; err != nil || !more {
+			sites, err := listSites(ctx, tx, some)
+			if err != nil {
 				return err
 			}
-			after = sites[len(sites)-1].ID
 			return do(ctx, sites)
 		})
 		if err != nil {

@@ -97,30 +97,38 @@ func inBatch(column string) string {
 // ofBatch is the condition that a row belongs to one of the sites in idsOf.
 var ofBatch = inBatch("p.site_id")
 
-// idsOf returns the arguments for a batch of sites; their number is always the same.
+// idsOf returns the arguments for a batch of sites.
 func idsOf(sites []Site) []any {
-	ids := make([]any, batch)
-	for i := range ids {
-		ids[i] = int64(0) // no site
-		if i < len(sites) {
-			ids[i] = sites[i].ID
-		}
+	ids := make([]int64, len(sites))
+	for i, s := range sites {
+		ids[i] = s.ID
 	}
-	return ids
+	return padded(ids)
 }
 
-var selectLocked = `SELECT ` + columns + `, sites.apps FROM sites WHERE` + inBatch("id") + ` ORDER BY id`
-
-// lockSites locks a batch of the sites that a condition selects, with ids after the given one. It reads them after it
-// has the locks, because a statement that waits for a lock reads the other tables, such as the organization's access
-// level, as they were when it began.
-func lockSites(ctx context.Context, tx *db.Tx, condition string, of any, after int64) ([]Site, error) {
-	locked, err := db.All(ctx, tx, func(s *Site) []any { return []any{&s.ID} },
-		`SELECT id FROM sites WHERE id > $2 AND (`+condition+`) ORDER BY id LIMIT $3 FOR UPDATE`, of, after, batch)
-	if err != nil || len(locked) == 0 {
-		return nil, err
+// padded returns the ids of a batch as arguments; their number is always the same.
+func padded(ids []int64) []any {
+	args := make([]any, batch)
+	for i := range args {
+		args[i] = int64(0) // no site
+		if i < len(ids) {
+			args[i] = ids[i]
+		}
 	}
-	return db.All(ctx, tx, (*Site).fieldsWithApps, selectLocked, idsOf(locked)...)
+	return args
+}
+
+// lockSites locks the sites that a condition selects, and returns their ids.
+func lockSites(ctx context.Context, tx *db.Tx, condition string, of any) ([]int64, error) {
+	return db.All[int64](ctx, tx, nil, `SELECT id FROM sites WHERE `+condition+` ORDER BY id FOR UPDATE`, of)
+}
+
+var selectSites = `SELECT ` + columns + `, sites.apps FROM sites WHERE` + inBatch("id") + ` ORDER BY id`
+
+// listSites reads a batch of locked sites. A statement that waits for a lock reads the other tables, such as the
+// organization's access level, as they were when it began, so it must not read the sites itself.
+func listSites(ctx context.Context, tx *db.Tx, ids []int64) ([]Site, error) {
+	return db.All(ctx, tx, (*Site).fieldsWithApps, selectSites, padded(ids)...)
 }
 
 // Conditions of lockSites: the sites on which an app is placed; the sites of an organization, and those of others that
