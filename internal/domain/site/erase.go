@@ -31,7 +31,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 				return err
 			}
 		}
-		return s.refresh(ctx, tx, deps, access.Caller{}, others, 0)
+		return s.refresh(ctx, tx, deps, access.Caller{}, others, everyPlacement)
 	})
 	if err != nil {
 		return err

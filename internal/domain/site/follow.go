@@ -69,7 +69,7 @@ func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appI
 				return err
 			}
 		}
-		return s.refresh(ctx, tx, deps, c, sites, appID)
+		return s.refresh(ctx, tx, deps, c, sites, func(p Placement) bool { return p.AppID == appID })
 	})
 }
 
@@ -82,7 +82,7 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 	}
 	deps := newDependencies(tx)
 	return inBatches(ctx, tx, ofOrganization, organizationID, func(ctx context.Context, sites []Site) error {
-		return s.refresh(ctx, tx, deps, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, 0)
+		return s.refresh(ctx, tx, deps, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, everyPlacement)
 	})
 }
 
@@ -107,56 +107,25 @@ func inBatches(ctx context.Context, tx *db.Tx, condition string, of any, do func
 	return nil
 }
 
-// refresh updates the placements of an app, or of all apps if appID is 0, on at most a batch of locked sites, and
-// publishes the sites.
-func (s Service) refresh(ctx context.Context, tx *db.Tx, deps *dependencies, c access.Caller, sites []Site, appID int64) error {
-	placements, err := listPlacementsOfSites(ctx, tx, sites, appID)
+// refresh updates the placements for which of reports true, on at most a batch of locked sites, and publishes the sites.
+// It also runs placements that were held for lack of room, in their order, where others have made room. It skips one
+// that still does not fit. It looks at each once: a placement that resumes takes room and frees none.
+func (s Service) refresh(ctx context.Context, tx *db.Tx, deps *dependencies, c access.Caller, sites []Site, of func(Placement) bool) error {
+	placements, err := listPlacementsOfSites(ctx, tx, sites)
 	if err != nil {
 		return err
 	}
-	if err := s.resolveAll(ctx, tx, deps, sites, placements, false); err != nil {
+	before := slices.Clone(placements)
+	if err := deps.resolveAll(ctx, sites, placements, of, false); err != nil {
 		return err
 	}
-	if err := s.resume(ctx, tx, deps, sites); err != nil {
-		return err
-	}
-	return s.publish(ctx, tx, c, sites)
-}
-
-// resume runs placements that were held for lack of room, in their order, on at most a batch of locked sites where
-// other placements may have made room. It skips one that still does not fit. It looks at each placement once: a
-// placement that resumes takes room and frees none.
-func (s Service) resume(ctx context.Context, tx *db.Tx, deps *dependencies, sites []Site) error {
-	held, err := listHeld(ctx, tx, sites)
-	if err != nil || len(held) == 0 {
-		return err
-	}
-	return s.resolveAll(ctx, tx, deps, sites, held, true)
-}
-
-// resolveAll updates placements on at most a batch of locked sites. If they were waiting, a placement takes more room
-// only if it runs now.
-func (s Service) resolveAll(ctx context.Context, tx *db.Tx, deps *dependencies, sites []Site, placements []Placement, waiting bool) error {
-	byID := make(map[int64]Site, len(sites))
-	for _, site := range sites {
-		byID[site.ID] = site
-	}
-	taken, err := bytesOfSites(ctx, tx, sites)
-	if err != nil {
+	if err := deps.resolveAll(ctx, sites, placements, func(p Placement) bool { return p.Held != "" }, true); err != nil {
 		return err
 	}
 	var changed []Placement
-	for _, p := range placements {
-		before := p
-		others := taken[p.SiteID] - p.bytes()
-		if err := deps.resolve(ctx, byID[p.SiteID], &p, others); err != nil {
-			return err
-		}
-		if waiting && p.Running == before.Running {
-			p.Values = before.Values
-		}
-		taken[p.SiteID] = others + p.bytes()
-		if p.Running != before.Running || p.kept != before.kept || p.Held != before.Held || p.Values != before.Values {
+	for i, p := range placements {
+		b := before[i]
+		if p.Running != b.Running || p.kept != b.kept || p.Held != b.Held || p.Values != b.Values {
 			changed = append(changed, p)
 		}
 	}
@@ -165,11 +134,41 @@ func (s Service) resolveAll(ctx context.Context, tx *db.Tx, deps *dependencies, 
 			return err
 		}
 	}
+	return s.publish(ctx, tx, c, sites, placements)
+}
+
+func everyPlacement(Placement) bool { return true }
+func noPlacement(Placement) bool    { return false }
+
+// resolveAll resolves the placements for which of reports true, among all placements of some sites. If they were waiting,
+// a placement takes more room only if it runs now.
+func (deps *dependencies) resolveAll(ctx context.Context, sites []Site, placements []Placement, of func(Placement) bool, waiting bool) error {
+	byID, taken := make(map[int64]Site, len(sites)), make(map[int64]int, len(sites))
+	for _, site := range sites {
+		byID[site.ID] = site
+	}
+	for _, p := range placements {
+		taken[p.SiteID] += p.bytes()
+	}
+	for i := range placements {
+		p := &placements[i]
+		if !of(*p) {
+			continue
+		}
+		before, others := *p, taken[p.SiteID]-p.bytes()
+		if err := deps.resolve(ctx, byID[p.SiteID], p, others); err != nil {
+			return err
+		}
+		if waiting && p.Running == before.Running {
+			p.Values = before.Values
+		}
+		taken[p.SiteID] = others + p.bytes()
+	}
 	return nil
 }
 
-// publish makes the manifests of locked sites, and a new revision of each that has changed.
-func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site) error {
+// publish makes the manifests of locked sites with their placements, and a new revision of each that has changed.
+func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site, placements []Placement) error {
 	all, err := listListed(ctx, tx, sites)
 	if err != nil {
 		return err
@@ -197,5 +196,5 @@ func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites 
 	if err := updateApps(ctx, tx, changed); err != nil {
 		return err
 	}
-	return s.remember(ctx, tx, c, changed)
+	return s.remember(ctx, tx, c, changed, placements)
 }

@@ -44,12 +44,9 @@ type snapshot struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// remember stores the revisions that at most a batch of sites have just begun.
-func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site) error {
-	placements, err := listPlacementsOfSites(ctx, tx, sites, 0)
-	if err != nil {
-		return err
-	}
+// remember stores the revisions that at most a batch of sites have just begun. placements are those of the sites, and
+// may be those of others too.
+func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site, placements []Placement) error {
 	snapshots, held := map[int64][]snapshot{}, map[[2]int64]string{}
 	for _, p := range placements {
 		held[[2]int64{p.SiteID, p.AppID}] = p.Held
@@ -153,7 +150,7 @@ func (s Service) restore(ctx context.Context, tx *db.Tx, c access.Caller, id, re
 	if err != nil {
 		return Site{}, err
 	}
-	if err := s.refresh(ctx, tx, deps, c, []Site{before}, 0); err != nil {
+	if err := s.refresh(ctx, tx, deps, c, []Site{before}, everyPlacement); err != nil {
 		return Site{}, err
 	}
 	site, err := findSite(ctx, tx, c.Organization.ID, id)
@@ -184,7 +181,7 @@ func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*dependencies, er
 
 // replace removes all placements of a site and inserts the old ones; it lists the changes of each app.
 func (s Service) replace(ctx context.Context, tx *db.Tx, deps *dependencies, site Site, old []snapshot) (changes []activity.Change, err error) {
-	placed, err := listPlacementsOfSites(ctx, tx, []Site{site}, 0)
+	placed, err := listPlacementsOfSites(ctx, tx, []Site{site})
 	if err != nil {
 		return nil, err
 	}

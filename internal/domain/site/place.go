@@ -169,10 +169,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 // changed publishes a site after a change of one placement, and records the change. Other placements may have been
 // waiting for the room that it has freed.
 func (s Service) changed(ctx context.Context, tx *db.Tx, deps *dependencies, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
-	if err := s.resume(ctx, tx, deps, []Site{site}); err != nil {
-		return err
-	}
-	if err := s.publish(ctx, tx, c, []Site{site}); err != nil {
+	if err := s.refresh(ctx, tx, deps, c, []Site{site}, noPlacement); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, c, site, verb, changes)

@@ -76,20 +76,10 @@ func listPlacements(ctx context.Context, q db.Querier, s Site, p page.Page) ([]P
 		selectPlacements+`WHERE p.organization_id = $1 AND p.site_id = $2 ORDER BY p.position, p.app_id LIMIT $3 OFFSET $4`, s.OrganizationID, s.ID, p.Limit, p.Offset)
 }
 
-// listPlacementsOfSites lists the placements on some sites, of one app or, if appID is 0, of all.
-func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appID int64) ([]Placement, error) {
-	args, ofApp := idsOf(sites), ``
-	if appID != 0 {
-		ofApp = ` AND p.app_id = ` + queries.Arg(&args, appID)
-	}
+// listPlacementsOfSites lists the placements on some sites, each site's in its order.
+func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site) ([]Placement, error) {
 	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
-		WHERE`+ofBatch+ofApp+` ORDER BY p.site_id, p.position, p.app_id`, args...)
-}
-
-// listHeld lists the held placements on some sites, each site's in its order.
-func listHeld(ctx context.Context, q db.Querier, sites []Site) ([]Placement, error) {
-	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
-		WHERE`+ofBatch+` AND p.held <> '' ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+		WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
 }
 
 func listPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64, p page.Page) ([]Placement, error) {
@@ -107,21 +97,6 @@ func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID stri
 func listOtherPaths(ctx context.Context, q db.Querier, s Site, appID int64) ([][]string, error) {
 	return db.All[[]string](ctx, q, nil,
 		`SELECT paths FROM placements WHERE organization_id = $1 AND site_id = $2 AND app_id <> $3`, s.OrganizationID, s.ID, appID)
-}
-
-// bytesOfSites returns the size of the values on some sites, by site.
-func bytesOfSites(ctx context.Context, q db.Querier, sites []Site) (map[int64]int, error) {
-	type sum struct {
-		siteID int64
-		bytes  int
-	}
-	all, err := db.All(ctx, q, func(s *sum) []any { return []any{&s.siteID, &s.bytes} },
-		`SELECT p.site_id, CAST(SUM(p.config_size) AS BIGINT) FROM placements p WHERE`+ofBatch+` GROUP BY p.site_id`, idsOf(sites)...)
-	bytes := map[int64]int{}
-	for _, s := range all {
-		bytes[s.siteID] = s.bytes
-	}
-	return bytes, err
 }
 
 // room is the room that a site's placements take.

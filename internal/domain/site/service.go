@@ -70,7 +70,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, er
 		if made.ID, err = insertSite(ctx, tx, site); err != nil {
 			return access.OrChanged(err)
 		}
-		if err := s.remember(ctx, tx, c, []Site{made}); err != nil {
+		if err := s.remember(ctx, tx, c, []Site{made}, nil); err != nil {
 			return err
 		}
 		if err := access.KeepAnswer(ctx, tx, made); err != nil {
@@ -143,7 +143,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 			return err
 		}
 		if site.Enabled != before.Enabled {
-			if err := s.refresh(ctx, tx, newDependencies(tx), c, []Site{site}, 0); err != nil {
+			if err := s.refresh(ctx, tx, newDependencies(tx), c, []Site{site}, everyPlacement); err != nil {
 				return err
 			}
 		}
