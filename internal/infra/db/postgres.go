@@ -8,14 +8,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"foyer/internal/infra/db/postgres"
 )
 
 const (
-	// maxAnswer is the timeout of a query, and of a transaction once it has a connection: TCP itself waits a quarter of
-	// an hour for a host that has vanished.
+	// maxAnswer is the timeout of a query, and of each trip of a transaction once it has a connection: TCP itself waits a
+	// quarter of an hour for a host that has vanished.
 	maxAnswer = 30 * time.Second
 	// maxMigration replaces maxAnswer while the schema is migrated, which may change all rows.
 	maxMigration = 24 * time.Hour
@@ -71,7 +70,7 @@ func each(rows pgx.Rows, row func(scan scanner) error) error {
 // postgresTx is a running transaction. BEGIN, locks, and statements without a result are sent with the next statement
 // that has one, and additions to counts with COMMIT: each round trip to the server costs more than the statement.
 type postgresTx struct {
-	conn      *pgxpool.Conn
+	conn      postgres.Conn
 	begun     bool
 	batch     pgx.Batch // not sent yet
 	additions []addition
@@ -84,7 +83,7 @@ func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error
 		return err
 	}
 	defer p.Release(conn)
-	session := &postgresTx{conn: conn.Conn}
+	session := &postgresTx{conn: conn}
 	tx.session, tx.Shard = session, conn.Shard
 	done := false
 	defer func() {
@@ -148,8 +147,10 @@ func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 	return t.batch.Queue(query, args...)
 }
 
-// send sends the queued statements and reads the results.
+// send sends the queued statements and reads the results. A transaction may take as long as the server answers: a
+// change of an app changes all sites that follow it.
 func (t *postgresTx) send(ctx context.Context) error {
+	t.conn.Extend()
 	batch := t.batch
 	t.batch, t.begun = pgx.Batch{}, true
 	return t.conn.SendBatch(ctx, &batch).Close()
@@ -184,7 +185,7 @@ func (t *postgresTx) commit(ctx context.Context) error {
 var errAborted = errors.New("the transaction was rolled back, for one of its statements had failed")
 
 func (t *postgresTx) rollback(ctx context.Context) error {
-	if !t.begun || t.conn.Conn().IsClosed() {
+	if !t.begun || t.conn.Conn.Conn().IsClosed() {
 		return nil
 	}
 	_, err := t.conn.Exec(ctx, "ROLLBACK")

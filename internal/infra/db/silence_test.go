@@ -115,7 +115,27 @@ func TestReleasedConnection(t *testing.T) {
 	}
 }
 
-// A user and an organization can be erased, even if that takes longer than a transaction may.
+// A transaction may take longer than one trip to PostgreSQL may, since each answer shows that it is there.
+func TestLongTransaction(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for range 3 {
+			if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil {
+				return err
+			}
+			if err := db.UseUp(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A user and an organization can be erased, even if that takes longer than a trip may.
 func TestErasingMayTakeLong(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))

@@ -10,12 +10,12 @@ import (
 	"foyer/internal/base/purpose"
 )
 
-// maxErasing replaces a pool's patience for a transaction that erases, which may change as many rows as there are.
+// maxErasing replaces a pool's patience for a transaction that erases: one statement may change as many rows as there are.
 const maxErasing = 24 * time.Hour
 
 // Pool is the connections to a server.
 type Pool struct {
-	Patience time.Duration // how long a connection works before it must be released
+	Patience time.Duration // how long a connection works before it must be extended or released
 
 	pool  *pgxpool.Pool
 	slots *slots
@@ -27,11 +27,12 @@ type Conn struct {
 	// Shard is, for a transaction, a number that no other transaction of this server has at the same time.
 	Shard int
 
-	slot slot
+	patience time.Duration
+	slot     slot
 }
 
-// Acquire waits for a connection, which stops working if it is not released in time. If PostgreSQL has no more
-// connections, it waits for an existing one.
+// Acquire waits for a connection, which stops working if it is not extended or released in time. If PostgreSQL has no
+// more connections, it waits for an existing one.
 func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 	until := time.Now().Add(maxWait)
 	var none error
@@ -47,8 +48,9 @@ func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 			if purpose.Of(ctx) == purpose.Erasing {
 				patience = maxErasing
 			}
-			setDeadline(conn, time.Now().Add(patience))
-			return Conn{conn, slot.shard, slot}, nil
+			c := Conn{conn, slot.shard, patience, slot}
+			c.Extend()
+			return c, nil
 		case !Says(err, TooManyConnections):
 			p.slots.leave(slot)
 			return Conn{}, err
@@ -57,6 +59,9 @@ func (p *Pool) Acquire(ctx context.Context, inTx bool) (Conn, error) {
 		p.slots.shrink(slot, int(p.pool.Stat().IdleConns()))
 	}
 }
+
+// Extend lets the connection work as long again as it may after Acquire.
+func (c Conn) Extend() { setDeadline(c.Conn, time.Now().Add(c.patience)) }
 
 // Release returns a connection to the pool.
 func (p *Pool) Release(conn Conn) {
