@@ -146,6 +146,7 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
 		orgs.EraseMembers, invites.EraseOrganization, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,
 		signIn.EraseOrganization)
+	orgs.Tidy = apps.Tidy
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,

@@ -125,6 +125,7 @@ func TestTidyInShortTransactions(t *testing.T) {
 			{"signin_links", "hash, user_id, email, mailed, expires_at", "i, 1, '', TRUE, old", d.SignIn.Tidy},
 			{"address_changes", "id, user_id, old_email, new_email, session_id, created_at", "i, 1, '', '', 0, old", d.Addresses.Tidy},
 			{"keys", "hash, user_id, scopes, created_at, expires_at", "i, 1, '', old, old", d.Keys.Tidy},
+			{"contents", "sha256, content", "i, ''", d.Plugins.Tidy},
 			{"sessions", "hash, user_id, method, address, user_agent, created_at, last_used_at", "i, 1, '', '', '', old, old", d.Keys.Tidy},
 		} {
 			statements := func() int64 {

@@ -130,7 +130,17 @@ func (s Service) EraseOrganization(ctx context.Context, id string) (Organization
 	if err != nil {
 		return Organization{}, err
 	}
-	return o, s.DB.Purge()
+	return o, s.purge(ctx)
+}
+
+// purge removes what an erased organization has left.
+func (s Service) purge(ctx context.Context) error {
+	if s.Tidy != nil {
+		if err := s.Tidy(ctx); err != nil {
+			return fmt.Errorf("it is deleted, but not all texts of its apps: %w; the hourly cleanup deletes the rest", err)
+		}
+	}
+	return s.DB.Purge()
 }
 
 // EraseMembers removes the memberships of an organization. It locks them in the order in which access.Keys.FlushUse changes them.

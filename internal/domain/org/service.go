@@ -33,6 +33,8 @@ type Service struct {
 	// OrganizationErasers what they keep for an organization.
 	UserErasers         []func(ctx context.Context, tx *db.Tx, p activity.Person) error
 	OrganizationErasers []func(ctx context.Context, tx *db.Tx, organizationID string) error
+	// Tidy removes, in short transactions, what nothing uses once an organization is erased; nil: nothing is left.
+	Tidy func(ctx context.Context) error
 }
 
 // Create makes an organization. The first one may share apps with all others.

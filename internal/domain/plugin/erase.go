@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -33,37 +34,38 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 
-// Tidy removes the texts of files and bundles that no version uses any more, each in its own transaction: SQLite takes
+// Tidy removes the texts of files and bundles that no version uses any more, a few in each transaction: SQLite takes
 // long to overwrite a large one, and others have their turns in between.
 func (s Service) Tidy(ctx context.Context) error {
-	unused, err := unusedContents(ctx, s.DB)
-	if err != nil {
-		return err
-	}
-	for _, sum := range unused {
-		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-			if err := lockContents(ctx, tx); err != nil {
-				return err
-			}
-			return removeUnused(ctx, tx, sum)
-		})
+	for after, more := "", true; more; {
+		unused, err := unusedContents(ctx, s.DB, after)
 		if err != nil {
 			return err
 		}
+		for some := range slices.Chunk(unused, 10) {
+			err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+				if err := lockContents(ctx, tx); err != nil {
+					return err
+				}
+				return removeUnused(ctx, tx, some)
+			})
+			if err != nil {
+				return err
+			}
+			after = some[len(some)-1]
+		}
+		more = len(unused) > 0
 	}
 	return nil
 }
 
 // LockAll locks all apps of an organization that is about to be erased.
 func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
-	if err := lockContents(ctx, tx); err != nil {
-		return err
-	}
 	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id FOR UPDATE`, organizationID)
 }
 
-// EraseOrganization removes the apps of an organization, and all contents that are unused then. The caller has locked
-// them already and has updated the sites of other organizations that ran the apps.
+// EraseOrganization removes the apps of an organization, but leaves their contents to Tidy. The caller has locked the
+// apps already and has updated the sites of other organizations that ran them.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	s.Follow = nil
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil { // no app is added meanwhile
@@ -79,5 +81,5 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 			return err
 		}
 	}
-	return removeAllUnused(ctx, tx)
+	return nil
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -372,6 +373,29 @@ func TestTidyDuringSave(t *testing.T) {
 			r.Fatal(err)
 		}
 		tidied()
+		r.wantContents(1)
+	})
+}
+
+// While an organization is being erased, others save their apps.
+func TestSaveDuringErasure(t *testing.T) {
+	each(t, func(r rig) {
+		if dbtest.IsSQLite(r, r.DB) {
+			r.Skip("one transaction at a time")
+		}
+		r.save(r.create(named("erased")).ID, "a.md", patch.Of("a"))
+		other, id := newRig(r, r.DB), r.caller.Organization.ID
+		p := other.create(named("kept"))
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := cmp.Or(LockAll(ctx, tx, id), r.EraseOrganization(ctx, tx, id)); err != nil {
+				return err
+			}
+			other.save(p.ID, "b.md", patch.Of("b"))
+			return nil
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
 		r.wantContents(1)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/queries"
 	"foyer/internal/infra/upstream/unpack"
 )
 
@@ -263,17 +264,14 @@ func unpacked(stored string) string {
 const isUnused = `NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = c.sha256)
 	AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = c.sha256)`
 
-// unusedContents returns the sums of the contents that no version uses.
-func unusedContents(ctx context.Context, q db.Querier) ([]string, error) {
-	return db.All[string](ctx, q, nil, `SELECT c.sha256 FROM contents c WHERE `+isUnused)
+// unusedContents returns the sums of some contents that no version uses, in order, from the one after a sum on.
+func unusedContents(ctx context.Context, q db.Querier, after string) ([]string, error) {
+	return db.All[string](ctx, q, nil, `SELECT c.sha256 FROM contents c WHERE c.sha256 > $1 AND `+isUnused+` ORDER BY c.sha256 LIMIT 1000`, after)
 }
 
-// removeAllUnused removes the contents that no version uses. The caller has locked the contents.
-func removeAllUnused(ctx context.Context, tx *db.Tx) error {
-	return db.Exec(ctx, tx, `DELETE FROM contents AS c WHERE `+isUnused)
-}
-
-// removeUnused removes a content if no version uses it. The caller has locked the contents.
-func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
-	return db.Exec(ctx, tx, `DELETE FROM contents AS c WHERE c.sha256 = $1 AND `+isUnused, sum)
+// removeUnused removes those of some contents that no version uses. The caller has locked the contents.
+func removeUnused(ctx context.Context, tx *db.Tx, sums []string) error {
+	var args []any
+	query := `DELETE FROM contents AS c WHERE c.sha256 IN (` + queries.Arg(&args, sums...) + `) AND ` + isUnused
+	return db.Exec(ctx, tx, query, args...)
 }
