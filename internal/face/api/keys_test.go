@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -189,14 +190,18 @@ func TestKeyUseOnTwoServers(t *testing.T) {
 	})
 }
 
-// A user can have at most 100 unexpired keys, even with concurrent requests. The operator may make more.
+// A user can have at most 100 unexpired keys, even with concurrent requests. The operator may make more. Making one
+// removes the expired ones of that user only.
 func TestKeysOfAUserAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		const keys, draft = "/api/users/@me/keys", `{"scopes":["plugin:read"]}`
 		now := r.db.Now()
 		r.db.Now = func() time.Time { return now }
-		if _, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Second}); err != nil {
-			r.t.Fatal(err)
+		another := r.join(r.other, "ben@other.example", access.Member).User.ID
+		for _, user := range []int64{r.owner.User.ID, another} {
+			if _, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: user, Scope: access.All, ExpiresIn: time.Second}); err != nil {
+				r.t.Fatal(err)
+			}
 		}
 		now = now.Add(time.Second)
 		for range 95 {
@@ -230,5 +235,9 @@ func TestKeysOfAUserAreLimited(t *testing.T) {
 			r.wantStatus(r.key, "DELETE", keys+"/"+id, "", 204)
 		}
 		r.wantStatus(r.key, "POST", keys, draft, 201)
+		all, err := r.keys.List(r.t.Context())
+		if err != nil || !slices.ContainsFunc(all, func(key access.Key) bool { return key.UserID == another }) {
+			r.t.Errorf("the expired key of another is deleted too, %v", err)
+		}
 	})
 }
