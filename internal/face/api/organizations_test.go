@@ -160,16 +160,21 @@ func TestKeysOfMembers(t *testing.T) {
 			r.t.Error(all)
 		}
 		r.wantStatus(memberKey, "GET", "/members", "", 200)
+		boundKey := between(bound, `"key":"`, `"`)
+		r.wantStatus(boundKey, "GET", "/pipeline_frontend_apps", "", 200)
 		if err := r.keys.FlushUse(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
 		used := r.wantStatus(r.key, "GET", "/keys", "", 200).body
 		elsewhere := r.wantStatus(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/keys", "", 200).body
-		for of, want := range map[string]bool{used: true, elsewhere: false} {
-			lines := strings.Split(of, `{"id":`)
-			i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"prefix":"`+memberKey[:12]+`"`) })
-			if i < 0 || strings.Contains(lines[i], `"last_used_at":null`) == want {
-				r.t.Errorf("used here is %t, where the member has used the key in one organization: %s", want, of)
+		for _, key := range []struct {
+			text, of string
+			used     bool
+		}{{memberKey, used, true}, {memberKey, elsewhere, false}, {boundKey, used, true}} {
+			lines := strings.Split(key.of, `{"id":`)
+			i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"prefix":"`+key.text[:12]+`"`) })
+			if i < 0 || strings.Contains(lines[i], `"last_used_at":null`) == key.used {
+				r.t.Errorf("used here is %t, where the member has used the keys in one organization: %s", key.used, key.of)
 			}
 		}
 		r.wantStatus(adminKey, "DELETE", "/keys/"+id(there), "", 404)
@@ -177,7 +182,7 @@ func TestKeysOfMembers(t *testing.T) {
 		unbound := between(list, `"id":`, ",")
 		r.wantStatus(adminKey, "DELETE", "/keys/"+unbound, "", 403)
 		r.wantStatus(adminKey, "DELETE", "/keys/"+id(bound), "", 204)
-		r.wantStatus(between(bound, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401)
+		r.wantStatus(boundKey, "GET", "/pipeline_frontend_apps", "", 401)
 
 		again := r.wantStatus(memberKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`"}`, 201).body
 		admins := r.wantStatus(adminKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`"}`, 201).body
