@@ -95,19 +95,26 @@ func (r rig) kill(w Webhook) {
 	}
 }
 
-// Retries come at the times of the specification, and end after 3 days.
+// Retries come at the times of the specification, and end after 3 days. Each shows when it began and how long it took.
 func TestSchedule(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
-		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		w := r.webhook(to.URL, "app.updated")
 		r.happen(1)
 		began := r.DB.Now()
-		for _, pause := range []time.Duration{
+		for i, pause := range []time.Duration{
 			5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 20 * time.Hour,
 		} {
+			took, tried := time.Duration(i+1)*time.Second, r.DB.Now()
+			to.set(func(w http.ResponseWriter, _ *http.Request) {
+				r.pass(took)
+				w.WriteHeader(http.StatusServiceUnavailable)
+			})
 			r.send(r.Service)
 			d := r.deliveries(w.ID)[0]
+			if d.Duration != took.Milliseconds() || !d.TriedAt.Equal(tried) {
+				r.Errorf("try %d took %d ms at %s, want %s at %s", d.Attempts, d.Duration, d.TriedAt, took, tried)
+			}
 			after := d.DueAt.Sub(r.DB.Now())
 			if d.State != Pending || after < pause || after > pause+pause/10 {
 				r.Fatalf("try %d: %s after %s, want %s", d.Attempts, d.State, after, pause)
