@@ -58,7 +58,7 @@ func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Deliv
 		return nil
 	}
 	w.Enabled, w.DisabledReason, w.UpdatedAt = false, reason, now
-	if err := failPending(ctx, tx, *w, now); err != nil {
+	if err := failPending(ctx, tx, *w); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, access.Caller{}, *w, activity.Disabled, []activity.Change{activity.Changed("reason", nil, reason)})

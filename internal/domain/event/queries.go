@@ -131,10 +131,10 @@ func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, 
 }
 
 // failPending ends the deliveries of a webhook that are still due.
-func failPending(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error {
+func failPending(ctx context.Context, tx *db.Tx, w Webhook) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN attempts = 0 THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
-		WHERE webhook_id = $1 AND organization_id = $3 AND due_at IS NOT NULL`, w.ID, at, w.OrganizationID)
+		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN attempts = 0 THEN 'off' ELSE error END, due_at = NULL
+		WHERE webhook_id = $1 AND organization_id = $2 AND due_at IS NOT NULL`, w.ID, w.OrganizationID)
 }
 
 func lockDelivery(ctx context.Context, tx *db.Tx, w Webhook, id int64) (Delivery, error) {

@@ -196,7 +196,7 @@ func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) error {
 	if w.position = head.Number; w.Enabled {
 		return nil
 	}
-	return failPending(ctx, tx, *w, s.DB.Now())
+	return failPending(ctx, tx, *w)
 }
 
 func difference(a, b Webhook) (changes []activity.Change) {
