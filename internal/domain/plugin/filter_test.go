@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream/upstreamtest"
@@ -205,6 +206,28 @@ func TestFindEdited(t *testing.T) {
 		finds("saved", 1)
 		r.save(p.ID, "site.ts", patch.Field[string]{Set: true, Null: true})
 		finds("as it came", 0)
+	})
+}
+
+// Only the organization that shares an app can upgrade it, so only that one finds its update.
+func TestFindUpdates(t *testing.T) {
+	each(t, func(r rig) {
+		r.caller.Organization.AppAccess = access.RootApps
+		repo := r.publish(upstreamtest.NewHost(r))
+		p := r.install(repo)
+		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		r.check(p.ID, "v2.0.0", true)
+		other := r.elsewhereOwner()
+		for _, c := range []struct {
+			caller access.Caller
+			Filter
+			want int
+		}{{r.caller, Filter{Update: true}, 1}, {other, Filter{Update: true}, 0}, {other, Filter{Global: patch.Of(true)}, 1}} {
+			if found, err := r.Find(r.Context(), c.caller, c.Filter, page.First); err != nil || found.Count != c.want || len(found.Items) != c.want {
+				r.Errorf("%s, %+v: %d are found, want %d, %v", c.caller.Organization.Name, c.Filter, found.Count, c.want, err)
+			}
+		}
 	})
 }
 
