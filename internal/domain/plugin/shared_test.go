@@ -13,6 +13,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/source"
+	"foyer/internal/infra/upstream"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
@@ -138,7 +139,7 @@ func TestChecksOfSharedByOthers(t *testing.T) {
 		asked, release := make(chan bool), make(chan bool)
 		var ended atomic.Int64
 		var others sync.WaitGroup
-		for range 4 { // an organization asks as many upstreams at once
+		for range upstream.MaxAsking / 2 { // the most for one organization
 			host := upstreamtest.NewHost(r)
 			p := r.install(r.publish(host))
 			r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
