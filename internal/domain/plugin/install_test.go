@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -35,6 +36,44 @@ func TestInstallWithInvisibleName(t *testing.T) {
 		d.Name = patch.Of("Banner")
 		if p := r.create(d); p.Name != "Banner" {
 			r.Errorf("it is called %q", p.Name)
+		}
+	})
+}
+
+// An app of the organization with the same url is refused before anything is fetched, and also if it was installed
+// meanwhile, whether the url is that of a new app or of one that moves.
+func TestInstallTwice(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo, second := r.publish(host), host.Repo(r, "second")
+		second.Tag(r, "v1.0.0", second.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`}))
+		p := r.install(second)
+		for what, ask := range map[string]func() error{
+			"new": func() error {
+				_, err := r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+				return err
+			},
+			"moves": func() error {
+				_, err := r.Update(r.Context(), r.caller, p.ID, Draft{URL: patch.Of(repo.URL)})
+				return err
+			},
+		} {
+			var first Plugin
+			host.Intercept(func(http.ResponseWriter, *http.Request) bool {
+				host.Intercept(nil)
+				first = r.another(upstreamtest.Allow()).install(repo)
+				return false
+			})
+			if err := ask(); !fault.Is(err, fault.NotUnique) {
+				r.Errorf("%s, installed meanwhile: %v", what, err)
+			}
+			requests := host.Requests()
+			if err := ask(); !fault.Is(err, fault.NotUnique) || host.Requests() != requests {
+				r.Errorf("%s, installed already: %v, after %d requests", what, err, host.Requests()-requests)
+			}
+			if err := r.Delete(r.Context(), r.caller, first.ID); err != nil {
+				r.Fatal(err)
+			}
 		}
 	})
 }
