@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -219,20 +218,22 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// An app that leaves a withdrawn version gets all fields that the manifest of the next one names.
+// An app that leaves a withdrawn version gets all fields that the manifest of the next one names, and keeps none of the
+// public jobs of the version that it leaves.
 func TestWithdrawGoesBackWhole(t *testing.T) {
 	each(t, func(r rig) {
-		manifest := func(name, job string) source.Edit {
-			text := fmt.Sprintf(`{"name": %q, "icon": %q, "publicJobs": {%q: {}}}`, name, name+".png", job)
+		manifest := func(name, jobs string) source.Edit {
+			text := fmt.Sprintf(`{"name": %q, "icon": %q, "publicJobs": %s}`, name, name+".png", jobs)
 			return source.Edit{Field: "source", Name: "plugin.json", Text: patch.Of(text)}
 		}
 		p, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("app"), Type: patch.Of("source")})
 		if err != nil {
 			r.Fatal(err)
 		}
+		jobs := []string{"null", `{"two": {}}`}
 		for i, name := range []string{"One", "Two"} {
 			site := source.Edit{Field: "source", Name: "site.ts", Text: patch.Of(fmt.Sprintf("export const a = %d", i))}
-			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []source.Edit{manifest(name, strings.ToLower(name)), site}); err != nil {
+			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []source.Edit{manifest(name, jobs[i]), site}); err != nil {
 				r.Fatal(err)
 			}
 		}
@@ -245,7 +246,7 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 			r.Fatal(err)
 		}
 		got, err := r.Get(r.Context(), r.caller, p.ID)
-		if err != nil || got.Name != "One" || got.Icon != "One.png" || got.PublicJobs != `{"one":{}}` {
+		if err != nil || got.Name != "One" || got.Icon != "One.png" || got.PublicJobs != "" {
 			r.Errorf("%s, %s, %s, %v", got.Name, got.Icon, got.PublicJobs, err)
 		}
 	})
@@ -343,7 +344,7 @@ func TestFollow(t *testing.T) {
 			told = append(told, id)
 			return nil
 		}
-		p, _ := r.built("export const a = 1", "export const a = 2")
+		p, _ := r.built("export const a = 1", "export const a = 2", "export const a = 3")
 		for name, change := range map[string]struct {
 			told bool
 			do   func() error
@@ -355,6 +356,10 @@ func TestFollow(t *testing.T) {
 			"name": {true, func() error { _, err := r.Update(r.Context(), r.caller, p.ID, Draft{Name: patch.Of("x")}); return err }},
 			"back": {true, func() error {
 				_, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("1")})
+				return err
+			}},
+			"withdraw": {true, func() error {
+				_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("x")})
 				return err
 			}},
 			"disable": {true, func() error { _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); return err }},
@@ -371,7 +376,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// The activity says which version was withdrawn or restored.
+// The activity says which version was withdrawn or restored, and which of both it was.
 func TestActivityNamesTheVersion(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1", "export const a = 2")
@@ -385,9 +390,9 @@ func TestActivityNamesTheVersion(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		for i, want := range []string{`"before":"bad","after":null`, `"before":null,"after":"bad"`} {
-			if got := found.Items[i].Changes; !strings.Contains(got, `"field":"versions.1.reason",`+want) {
-				r.Errorf("%s: %s", found.Items[i].Verb, got)
+		for i, want := range []string{`restored [{"action":"changed","field":"versions.1.reason","before":"bad","after":null}]`, `withdrawn [{"action":"changed","field":"versions.1.reason","before":null,"after":"bad"}]`} {
+			if got := string(found.Items[i].Verb) + " " + found.Items[i].Changes; got != want {
+				r.Errorf("%s, want %s", got, want)
 			}
 		}
 	})
