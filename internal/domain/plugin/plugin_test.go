@@ -118,7 +118,7 @@ func (r rig) wantContents(want int) {
 
 func named(name string) Draft { return Draft{Name: patch.Of(name)} }
 
-// The newest 100 saved versions and all installed ones are kept, and no content that is unused.
+// The newest 100 saved versions and all installed ones are kept, whatever made them, and no content that is unused.
 func TestPrune(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -128,20 +128,21 @@ func TestPrune(t *testing.T) {
 		for i := range maxSaved + 5 {
 			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
 		}
+		r.update(p.ID, Draft{ConfigSchema: patch.Of("[]")})
 		found, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
-		if err != nil || found.Count != maxSaved+1 || found.Items[0].Number != maxSaved+6 || !found.Items[0].Current {
+		if err != nil || found.Count != maxSaved+1 || found.Items[0].Number != maxSaved+7 || !found.Items[0].Current {
 			r.Fatalf("%d versions: %v", found.Count, err)
 		}
 		versions := found.Items
-		if first := versions[len(versions)-1]; first.Number != 1 || first.Commit == "" || versions[len(versions)-2].Number != 7 {
+		if first := versions[len(versions)-1]; first.Number != 1 || first.Commit == "" || versions[len(versions)-2].Number != 8 {
 			r.Errorf("the oldest: %+v", versions[len(versions)-2:])
 		}
-		// plugin.json, kept.md and a note for each saved version
-		r.wantContents(maxSaved + 2)
+		// plugin.json, kept.md and a note for each saved version, of which the last two have the same
+		r.wantContents(maxSaved + 1)
 		other := r.create(named("other"))
 		r.save(other.ID, "shared.md", patch.Of("installed"))
 		r.save(other.ID, "site.ts", patch.Of("export const a = 1"))
-		r.wantContents(maxSaved + 2 + 2) // with the other's source and bundle
+		r.wantContents(maxSaved + 1 + 2) // with the other's source and bundle
 		if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
 			r.Fatal(err)
 		}
@@ -413,7 +414,7 @@ func TestNameIsACopy(t *testing.T) {
 	}
 }
 
-// A name is stored without the spaces around it, whichever call sets it.
+// A name is stored without the spaces around it, whichever call sets it, and so is a message.
 func TestNameIsTrimmed(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named(" created "))
@@ -421,12 +422,15 @@ func TestNameIsTrimmed(t *testing.T) {
 		p, err := r.Update(r.Context(), r.caller, p.ID, named(" updated "))
 		names = append(names, p.Name)
 		edit := source.Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
-		saved, saveErr := r.UpdateSource(r.Context(), r.caller, p.ID, named(" saved "), []source.Edit{edit})
+		saved, saveErr := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Name: patch.Of(" saved "), Message: patch.Of(" why ")}, []source.Edit{edit})
 		names = append(names, saved.Name)
 		p, upgradeErr := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: named(" upgraded "), Version: patch.Of("1")})
 		names = append(names, p.Name)
 		if err := errors.Join(err, saveErr, upgradeErr); err != nil || !slices.Equal(names, []string{"created", "updated", "saved", "upgraded"}) {
 			r.Errorf("%q, %v", names, err)
+		}
+		if message := r.versions(p.ID)[0].Message; message != "why" {
+			r.Errorf("the message is %q", message)
 		}
 	})
 }
