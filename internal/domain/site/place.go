@@ -284,7 +284,9 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if len(changes) == 0 {
 		return p, access.KeepAnswer(ctx, tx, p)
 	}
-	changes = append(changes, reasonChange(fieldOf(appID, "reason"), before.Enabled, p.Enabled, d.Reason.Value)...)
+	if before.Enabled { // only what is switched off has a reason, see checkReason
+		changes = append(changes, activity.Reason(fieldOf(appID, "reason"), "", d.Reason.Value))
+	}
 	p.UpdatedAt = s.DB.Now()
 	if err := updatePlacement(ctx, tx, p); err != nil {
 		return Placement{}, err

@@ -137,7 +137,9 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		if len(changes) == 0 {
 			return nil
 		}
-		changes = append(changes, reasonChange("reason", before.Enabled, site.Enabled, d.Reason.Value)...)
+		if before.Enabled { // only what is switched off has a reason, see checkReason
+			changes = append(changes, activity.Reason("reason", "", d.Reason.Value))
+		}
 		site.UpdatedAt = s.DB.Now()
 		if err := updateSite(ctx, tx, site); err != nil {
 			return err

@@ -79,15 +79,6 @@ func checkReason(reason *patch.Field[string], enabled patch.Field[bool]) (err er
 	return err
 }
 
-// reasonChange returns the reason for switching something off as a change in the activity; nil if it was not switched
-// off or no reason was given.
-func reasonChange(field string, before, after bool, reason string) []activity.Change {
-	if !before || after || reason == "" {
-		return nil
-	}
-	return []activity.Change{activity.Reason(field, "", reason)}
-}
-
 // apply sets the fields that the draft names.
 func (d *Draft) apply(s *Site) {
 	d.Name.Apply(&s.Name)
