@@ -150,8 +150,7 @@ func (d PlacementDraft) changing(p Placement) PlacementDraft {
 	}
 	stored := readValues(p.Config)
 	d.Config.Value = slices.DeleteFunc(slices.Clone(d.Config.Value), func(v Value) bool {
-		is, has := stored[v.Key]
-		return has && !v.JSON.Null && patch.SameJSON(encode(json.RawMessage(v.JSON.Value)), string(is))
+		return !v.JSON.Null && patch.SameJSON(encode(json.RawMessage(v.JSON.Value)), string(stored[v.Key]))
 	})
 	d.Config.Set = len(d.Config.Value) > 0
 	return d
