@@ -42,7 +42,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 		case o.URLKey != remote.Key():
 			return fault.Field(fault.Invalid, "url", "Must be the url that the app was installed from, %s, with its credentials.", p.URL)
 		case s.comesFrom(p, o, url):
-			return s.save(ctx, tx, c, p, &p, activity.Updated)
+			return nil
 		}
 		o.Credentials = credentials
 		if err := updateOrigin(ctx, tx, o); err != nil {

@@ -222,7 +222,6 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	}
 	saved := read
 	var beside []activity.Change
-	saved.Bundle = current.Bundle // an upgrade may have changed it
 	if made != nil {
 		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag, Schema: p.ConfigSchema, Message: d.Message.Value}, *made)
 		if err != nil {

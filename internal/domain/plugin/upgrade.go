@@ -307,7 +307,6 @@ func (p *Plugin) leave(to target) {
 // an earlier version's.
 func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, m Move) (v Version, err error) {
 	if m.stays {
-		p.Tag = from.Tag
 		if err := updateOrigin(ctx, tx, *o); err != nil {
 			return Version{}, err
 		}

@@ -196,7 +196,6 @@ func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, file
 			if err := insertContent(ctx, tx, f.SHA256, f.Text); err != nil {
 				return err
 			}
-			stored[f.SHA256] = true
 		}
 		if err := insertFile(ctx, tx, versionID, f); err != nil {
 			return err
