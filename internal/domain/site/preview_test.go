@@ -79,15 +79,31 @@ func TestPreview(t *testing.T) {
 		}{
 			"no url":    {PreviewDraft{}, "url required"},
 			"no page":   {PreviewDraft{URL: patch.Of("shop")}, "url invalid"},
+			"long url":  {PreviewDraft{URL: patch.Of("https://shop.example/" + strings.Repeat("x", maxPreviewURL))}, "url long"},
+			"no host":   {PreviewDraft{URL: patch.Of("https:///cart")}, "url invalid"},
 			"script":    {PreviewDraft{URL: patch.Of("javascript://shop.example/%0aalert(1)")}, "url invalid"},
 			"user":      {PreviewDraft{URL: patch.Of("https://me:secret@shop.example/")}, "url invalid"},
 			"version":   {PreviewDraft{URL: at, Version: patch.Of(int64(9))}, "version invalid"},
 			"no value":  {PreviewDraft{URL: at}, "config.a required"},
 			"bad value": {PreviewDraft{URL: at, Config: given("a", "1")}, "config.a invalid"},
+			"null":      {PreviewDraft{URL: at, Config: patch.Field[[]Value]{Set: true, Null: true}}, "config null"},
 		} {
 			if _, err := r.Preview(r.Context(), r.caller, s.ID, q.ID, c.d); blames(err) != c.want {
 				r.Errorf("%s: %s, want %s", name, blames(err), c.want)
 			}
+		}
+		if _, err := r.Preview(r.Context(), r.other, r.site(r.other, "theirs").ID, q.ID, PreviewDraft{URL: at}); blames(err) != "not found" {
+			r.Errorf("of an app of others: %v", err)
+		}
+		large := r.app(r.caller, "large", takes(300))
+		if _, err := r.Preview(r.Context(), r.caller, s.ID, large.ID, PreviewDraft{URL: at}); blames(err) != "config long" {
+			r.Errorf("of large values: %v", err)
+		}
+		if _, err := r.plugins.Disable(r.Context(), r.caller, q.ID, patch.Of("broken")); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Preview(r.Context(), r.caller, s.ID, q.ID, PreviewDraft{URL: at, Config: given("a", `"x"`)}); blames(err) != "invalid" {
+			r.Errorf("of a disabled app: %v", err)
 		}
 		member := r.caller
 		member.Level = access.Member
@@ -124,7 +140,7 @@ func TestPreviewPages(t *testing.T) {
 			r.Fatal(err)
 		}
 		key := u.Query().Get("t")
-		kept, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example/a?foyer_preview=old&x=%20&y;z&q#part")})
+		kept, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example/a?foyer_preview=old&foyer_preview&x=%20&y;z&q#part")})
 		if before, after, ok := strings.Cut(kept.URL, "&foyer_preview="); err != nil || !ok || before != "https://shop.example/a?x=%20&y;z&q" || !strings.HasSuffix(after, "#part") {
 			r.Errorf("the page is another: %s, %v", kept.URL, err)
 		}
