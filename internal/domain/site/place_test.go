@@ -93,7 +93,11 @@ func TestPlacementFaults(t *testing.T) {
 			"version 0":   {PlacementDraft{AppID: patch.Of(p.ID), Version: patch.Of(int64(0))}, "version invalid"},
 			"path":        {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of([]string{"shop"})}, "paths invalid"},
 			"51 paths":    {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of(make([]string, 51))}, "paths long"},
+			"long path":   {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of([]string{"/" + strings.Repeat("x", maxPath)})}, "paths invalid"},
+			"not UTF-8":   {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of([]string{"/\xff"})}, "paths invalid"},
+			"control":     {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of([]string{"/\n"})}, "paths invalid"},
 			"position":    {PlacementDraft{AppID: patch.Of(p.ID), Position: patch.Of(int64(1) << 60)}, "position invalid"},
+			"below zero":  {PlacementDraft{AppID: patch.Of(p.ID), Position: patch.Of(int64(-1) << 60)}, "position invalid"},
 		} {
 			if _, err := r.Place(r.Context(), r.caller, s.ID, c.d); blames(err) != c.want {
 				r.Errorf("%s: %s, want %s", name, blames(err), c.want)
