@@ -68,6 +68,25 @@ func TestNoLongerShared(t *testing.T) {
 	})
 }
 
+// Who places a shared app that has no version yet follows it: there is nothing to stay at.
+func TestSharedWithoutVersion(t *testing.T) {
+	each(t, func(r rig) {
+		s := r.site(r.other, "shop")
+		p, err := r.plugins.Create(r.Context(), r.caller, plugin.Draft{Name: patch.Of("app"), IsGlobal: patch.Of(true)})
+		if err != nil {
+			r.Fatal(err)
+		}
+		d := PlacementDraft{AppID: patch.Of(p.ID)}
+		if _, err := r.Place(r.Context(), r.other, s.ID, d); blames(err) != "app_id invalid" {
+			r.Errorf("stays: %v", err)
+		}
+		d.Version = patch.Field[int64]{Set: true, Null: true}
+		if _, err := r.Place(r.Context(), r.other, s.ID, d); err != nil {
+			r.Errorf("follows: %v", err)
+		}
+	})
+}
+
 // A preview does not reveal versions from before an app was shared, nor why they were withdrawn: they seem not to
 // exist.
 func TestPreviewOfUnseenVersion(t *testing.T) {
