@@ -13,6 +13,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
 )
 
@@ -89,6 +90,43 @@ func TestWaysToMakeRoom(t *testing.T) {
 				r.Errorf("%s: revision %d after %d", name, now, revision)
 			}
 		}
+	})
+}
+
+// The values of a placement that does not run are shown only if there is room for them: beside the others or, if it is
+// off, 1 KiB. They take none from a placement that waits.
+func TestRoomForWhatDoesNotRun(t *testing.T) {
+	each(t, func(r rig) {
+		s, big, waits, small := r.site(r.caller, "shop"), r.app(r.caller, "big", takes(150)), r.app(r.caller, "waits", "[]"), r.app(r.caller, "small", takes(0))
+		note := source.Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
+		idle, err := r.plugins.Create(r.Context(), r.caller, plugin.Draft{Name: patch.Of("idle"), ConfigSchema: patch.Of(takes(0)), Source: []source.Edit{note}})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, p := range []plugin.Plugin{idle, big, waits, small} {
+			r.place(r.caller, s, p)
+		}
+		shown := func(what string, p plugin.Plugin, want bool) {
+			r.Helper()
+			if placed, err := r.App(r.Context(), r.caller, s.ID, p.ID); err != nil || (placed.Values != "{}") != want {
+				r.Errorf("%s: %d bytes of values, %v", what, len(placed.Values), err)
+			}
+		}
+		r.held("idle", s, idle, 0, "Version 1 has no bundle.")
+		shown("a small value of an app without a bundle", idle, true)
+		r.patch(r.caller, idle.ID, plugin.Draft{ConfigSchema: patch.Of(takes(150))})
+		shown("a large one beside another", idle, false)
+		r.patch(r.caller, waits.ID, plugin.Draft{ConfigSchema: patch.Of(takes(120))})
+		r.held("beside the big one", s, waits, 1, "at most 262144 bytes")
+		r.patch(r.caller, big.ID, plugin.Draft{ConfigSchema: patch.Of(takes(10))})
+		r.held("the big one is smaller", s, waits, 2, "")
+		for _, p := range []plugin.Plugin{big, small} {
+			r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)})
+		}
+		shown("a small value of what is off", small, true)
+		shown("a large one", big, false)
+		r.change(r.caller, s, big, PlacementDraft{Config: given("text", `"`+strings.Repeat("y", 2<<10)+`"`)})
+		shown("a large one that was given", big, true)
 	})
 }
 
