@@ -59,6 +59,9 @@ func TestHistory(t *testing.T) {
 		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Field[int64]{}); blames(err) != "revision required" {
 			r.Errorf("none: %v", err)
 		}
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Field[int64]{Set: true, Null: true}); blames(err) != "revision null" {
+			r.Errorf("null: %v", err)
+		}
 	})
 }
 
@@ -66,7 +69,7 @@ func TestHistory(t *testing.T) {
 // again.
 func TestRestoreOffAndKept(t *testing.T) {
 	each(t, func(r rig) {
-		s, off, waits := r.site(r.caller, "shop"), r.app(r.caller, "off", ""), r.app(r.caller, "waits", "")
+		s, off, waits := r.site(r.caller, "shop"), r.app(r.caller, "off", withDefault("greeting").Value), r.app(r.caller, "waits", "")
 		r.place(r.caller, s, off)   // 2
 		r.place(r.caller, s, waits) // 3
 		r.patch(r.caller, waits.ID, plugin.Draft{ConfigSchema: patch.Of(fmt.Sprintf(needs, "host"))})
@@ -124,7 +127,7 @@ func TestRestoreUnchanged(t *testing.T) {
 	each(t, func(r rig) {
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
 		first, second := r.place(r.caller, s, p), r.place(r.caller, s, q) // 3
-		restored := func() int {
+		restored := func() []activity.Stored {
 			if got, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3)); err != nil || !reflect.DeepEqual(got.UpdatedAt, s.UpdatedAt) {
 				r.Fatalf("%+v, %v", got, err)
 			}
@@ -132,7 +135,7 @@ func TestRestoreUnchanged(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			return len(all.Items)
+			return all.Items
 		}
 		updatedAt := func(appID int64) time.Time {
 			placed, err := r.App(r.Context(), r.caller, s.ID, appID)
@@ -141,12 +144,12 @@ func TestRestoreUnchanged(t *testing.T) {
 			}
 			return placed.UpdatedAt
 		}
-		if n := restored(); n != 0 || !updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
-			r.Errorf("%d entries, updated at %s and %s", n, updatedAt(p.ID), updatedAt(q.ID))
+		if all := restored(); len(all) != 0 || !updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
+			r.Errorf("%+v, updated at %s and %s", all, updatedAt(p.ID), updatedAt(q.ID))
 		}
 		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)})
-		if n := restored(); n != 1 || updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
-			r.Errorf("%d entries, updated at %s and %s", n, updatedAt(p.ID), updatedAt(q.ID))
+		if all := restored(); len(all) != 1 || !strings.Contains(all[0].Changes, `"`+fieldOf(p.ID, "enabled")+`"`) || updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
+			r.Errorf("%+v, updated at %s and %s", all, updatedAt(p.ID), updatedAt(q.ID))
 		}
 	})
 }
