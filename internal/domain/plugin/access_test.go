@@ -7,6 +7,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -38,6 +39,15 @@ func TestEachCallChecksAccess(t *testing.T) {
 			"restore":     func(c access.Caller) error { return second(r.Restore(ctx, c, id, 1)) },
 			"credentials": func(c access.Caller) error { return second(r.SetCredentials(ctx, c, id, repo.URL)) },
 			"delete":      func(c access.Caller) error { return r.Delete(ctx, c, id) },
+		}
+		suspended := access.ReadApps
+		if _, err := r.orgs().Set(ctx, access.Caller{}, r.caller.Organization.ID, org.Settings{AppAccess: &suspended}); err != nil {
+			r.Fatal(err)
+		}
+		for _, stale := range []string{"update", "disable", "restore", "credentials", "delete"} {
+			if err := changes[stale](r.caller); !fault.Is(err, fault.Denied) {
+				r.Errorf("%s, by a right that is lost: %v", stale, err)
+			}
 		}
 		for _, of := range []struct {
 			level access.AppAccess

@@ -51,8 +51,11 @@ func TestVersionsOfShared(t *testing.T) {
 			if err != nil || found.Count != c.count || len(found.Items) != c.count || found.Items[0].Number != 4 || !found.Items[0].Current {
 				r.Errorf("%s: %d versions, %v", c.caller.Organization.Name, found.Count, err)
 			}
-			if told := found.Items[0].Message != ""; told != (c.caller.Organization == r.caller.Organization) {
-				r.Errorf("%s: message %q", c.caller.Organization.Name, found.Items[0].Message)
+			one, err := r.Version(r.Context(), c.caller, p.ID, 4)
+			for _, v := range []Version{found.Items[0], one} {
+				if told := v.Message != "" && v.CreatedBy.ID != 0; told != (c.caller.Organization == r.caller.Organization) {
+					r.Errorf("%s: by %d with the message %q, %v", c.caller.Organization.Name, v.CreatedBy.ID, v.Message, err)
+				}
 			}
 			for n := int64(1); n <= 4; n++ {
 				_, err := r.Diff(r.Context(), c.caller, p.ID, n, 0)
