@@ -66,6 +66,17 @@ func TestVersionsKeepTheirSchema(t *testing.T) {
 		if err != nil || back.ConfigSchema != "" {
 			r.Errorf("%q, %v", back.ConfigSchema, err)
 		}
+		r.save(p.ID, "plugin.json", patch.Of(`{"config": [{"key":"b"}]}`)) // 3
+		r.update(p.ID, Draft{ConfigSchema: patch.Of(`[{"key":"c"}]`)})     // 4
+		for number, want := range map[string]string{"3": `[{"key":"b"}]`, "4": `[{"key":"c"}]`} {
+			if got, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(number)}); err != nil || got.ConfigSchema != want {
+				r.Errorf("at version %s: %q, %v", number, got.ConfigSchema, err)
+			}
+		}
+		bare := r.create(named("bare"))
+		if r.update(bare.ID, Draft{ConfigSchema: patch.Of(`[{"key":"a"}]`)}); len(r.versions(bare.ID)) != 0 {
+			r.Errorf("an app without versions has %d", len(r.versions(bare.ID)))
+		}
 	})
 }
 
@@ -218,6 +229,29 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
+// A version without a bundle is withdrawn alone, and needs another version to go to if it is current.
+func TestWithdrawWithoutBundle(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("app"))
+		r.save(p.ID, "a.md", patch.Of("1"))
+		r.save(p.ID, "a.md", patch.Of("2"))
+		withdraw := func(number int64) error {
+			_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks")})
+			return err
+		}
+		if err := withdraw(1); err != nil {
+			r.Error(err)
+		}
+		if err := withdraw(2); !fault.Is(err, fault.Required) {
+			r.Errorf("the current version: %v", err)
+		}
+		r.save(p.ID, "a.md", patch.Of("3"))
+		if all := r.versions(p.ID); !all[0].Withdrawn.Is() || all[1].Withdrawn.Is() || all[2].Withdrawn.Is() {
+			r.Errorf("%+v", all)
+		}
+	})
+}
+
 // An app that leaves a withdrawn version gets all fields that the manifest of the next one names, and keeps none of the
 // public jobs of the version that it leaves.
 func TestWithdrawGoesBackWhole(t *testing.T) {
@@ -360,6 +394,10 @@ func TestFollow(t *testing.T) {
 			}},
 			"withdraw": {true, func() error {
 				_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("x")})
+				return err
+			}},
+			"shared": {true, func() error {
+				_, err := r.Update(r.Context(), r.caller, p.ID, Draft{IsGlobal: patch.Of(true)})
 				return err
 			}},
 			"disable": {true, func() error { _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); return err }},
