@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -90,6 +91,10 @@ func TestUpdateLabel(t *testing.T) {
 		if p = r.update(p.ID, Draft{Tag: patch.Of("mine"), URL: patch.Of("ignored")}); p.Tag != "mine" || p.URL != "" {
 			r.Errorf("got %+v", p)
 		}
+		edit := source.Edit{Field: "source", Name: "a.md", Text: patch.Of("y")}
+		if saved, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("again mine")}, []source.Edit{edit}); err != nil || saved.Tag != "again mine" {
+			r.Errorf("saved as %s, %v", saved.Tag, err)
+		}
 	})
 }
 
@@ -124,8 +129,10 @@ func TestUpdateURL(t *testing.T) {
 			r.Errorf("moved: %+v", p)
 		}
 		requests = host.Requests()
-		if same := r.update(p.ID, Draft{URL: patch.Of(secret)}); same != p || host.Requests() != requests {
-			r.Errorf("the url that is stored: %+v", same)
+		for _, url := range []string{secret, moved.URL} { // as it is stored, and as it is shown
+			if same := r.update(p.ID, Draft{URL: patch.Of(url)}); same != p || host.Requests() != requests {
+				r.Errorf("the url that it has: %+v", same)
+			}
 		}
 		var asked string
 		host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
@@ -138,7 +145,8 @@ func TestUpdateURL(t *testing.T) {
 			r.Errorf("at %+v, asked %s, %v", p, asked, err)
 		}
 		entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
-		if err != nil || !strings.Contains(entries.Items[1].Changes, `"field":"url"`) || strings.Contains(entries.Items[1].Changes, "hunter2") {
+		if e := entries.Items[1]; err != nil || e.Verb != activity.Updated || !strings.Contains(e.Changes, `"field":"url"`) ||
+			!strings.Contains(e.Changes, `"field":"credentials"`) || strings.Contains(e.Changes, "hunter2") {
 			r.Errorf("activity %+v, %v", entries.Items, err)
 		}
 		p = r.update(p.ID, Draft{URL: patch.Of(old.URL), Tag: patch.Of("v1.0.0")})
@@ -224,6 +232,9 @@ func TestRefusedUnasked(t *testing.T) {
 		}
 		if asked := host.Requests() - requests; asked != 0 {
 			r.Errorf("%d requests to the host", asked)
+		}
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {
+			r.Errorf("what is not shared: %v", err)
 		}
 	})
 }
