@@ -51,12 +51,21 @@ func (r rig) checkedAt(id int64) time.Time {
 	return o.CheckedAt
 }
 
-// A server's cached answer does not undo what another server has learned since.
+// A server's cached answer does not undo what another server has learned since, nor count as the last one. A check that
+// finds nothing new does not change the app.
 func TestCheckAfterAnotherServer(t *testing.T) {
 	each(t, func(r rig) {
+		pass := r.clock()
+		r = r.another(upstreamtest.Allow()) // with the clock of r
 		repo := r.publish(upstreamtest.NewHost(r))
 		p := r.install(repo)
 		r.check(p.ID, "v1.0.0", true)
+		pass(upstream.CheckInterval)
+		r.check(p.ID, "v1.0.0", true)
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got != p {
+			r.Errorf("nothing is new, and the app is %+v, %v", got, err)
+		}
+		pass(time.Second)
 		repo.Tag(r, "v2.0.0", "refs/heads/main")
 		other := r.another(upstreamtest.Allow())
 		p, err := other.Upgrade(r.Context(), r.caller, p.ID, Move{})
@@ -64,7 +73,10 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 			r.Fatalf("%+v, %v", p, err)
 		}
 		learned := r.checkedAt(p.ID)
-		r.check(p.ID, "v2.0.0", false)
+		pass(time.Second)
+		if got, age, err := r.CheckForUpdates(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || age != time.Second {
+			r.Errorf("%q, %v old, %v", got.LatestTag, age, err)
+		}
 		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || got.Revision != p.Revision {
 			r.Errorf("stored %+v, %v; want %+v", got, err, p)
 		}
