@@ -37,6 +37,10 @@ func TestInstallWithInvisibleName(t *testing.T) {
 		if p := r.create(d); p.Name != "Banner" {
 			r.Errorf("it is called %q", p.Name)
 		}
+		blank := Draft{Type: patch.Of("custom"), URL: patch.Of(r.publish(upstreamtest.NewHost(r)).URL), Name: patch.Of(" ")}
+		if p := r.create(blank); p.Name != "x" {
+			r.Errorf("with a blank name in the request, it is called %q", p.Name)
+		}
 	})
 }
 
