@@ -109,3 +109,37 @@ func TestClientHasEachField(t *testing.T) {
 		}
 	}
 }
+
+// A field of the wrong type is refused, in each body about apps and sites; all of them are named.
+func TestFieldsOfTheWrongType(t *testing.T) {
+	each(t, func(r *rig) {
+		app := apps + r.app(`{"name":"x","source":{"a.md":"a"}}`)
+		site := r.site("shop")
+		r.placed(site, `{"app_id":`+strings.TrimPrefix(app, apps)+`}`)
+		site = "/sites/" + site
+		placed := site + "/apps/" + strings.TrimPrefix(app, apps)
+		for _, c := range [][3]string{
+			{"POST", apps, "description icon is_global message name plugin_type source tag"},
+			{"PATCH", app, "description icon is_global name plugin_type tag"},
+			{"PATCH", app + "/update_source", "message name source tag"},
+			{"POST", app + "/upgrade", "accept_changed commit tag version"},
+			{"POST", app + "/disable", "reason"},
+			{"POST", app + "/versions/1/withdraw", "reason version"},
+			{"POST", "/sites", "enabled name origins"},
+			{"PATCH", site, "enabled name origins reason"},
+			{"POST", site + "/restore", "revision"},
+			{"POST", site + "/apps", "app_id config enabled paths position version"},
+			{"PATCH", placed, "config enabled paths position reason version"},
+			{"POST", placed + "/preview", "config url version"},
+		} {
+			names := strings.Fields(c[2])
+			got := attrs(r.t, r.wantStatus(r.key, c[0], c[1], `{"`+strings.Join(names, `":[1],"`)+`":[1]}`, 400))
+			if slices.Sort(got); !slices.Equal(got, names) {
+				r.t.Errorf("%s %s: %q, want %q", c[0], c[1], got, names)
+			}
+		}
+		if got := attrs(r.t, r.wantStatus(r.key, "POST", apps, `{"plugin_type":"custom","url":[1]}`, 400)); !slices.Equal(got, []string{"url"}) {
+			r.t.Errorf("to install from: %q", got)
+		}
+	})
+}
