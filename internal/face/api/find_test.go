@@ -16,6 +16,7 @@ import (
 // found returns the names on all pages of a list. It follows next, which the Link header must repeat.
 func (r *rig) found(path string) (names []string) {
 	r.t.Helper()
+	first := -1
 	for path != "" {
 		got := r.send(r.key, "GET", path, "")
 		var page struct {
@@ -34,8 +35,11 @@ func (r *rig) found(path string) (names []string) {
 		if link := got.header.Get("Link"); page.Next == "" && link != "" || page.Next != "" && link != "<"+page.Next+`>; rel="next"` {
 			r.t.Errorf("GET %s: Link is %q, next is %q", path, link, page.Next)
 		}
-		if path = strings.TrimPrefix(page.Next, baseURL); path == "" && page.Count != len(names) {
-			r.t.Errorf("count is %d of %q", page.Count, names)
+		if first < 0 {
+			first = page.Count
+		}
+		if path = strings.TrimPrefix(page.Next, baseURL); path == "" && (page.Count != len(names) || first != len(names)) {
+			r.t.Errorf("count is %d, and %d on the first page, of %q", page.Count, first, names)
 		}
 	}
 	return names
@@ -69,7 +73,7 @@ func TestFindApps(t *testing.T) {
 		site := r.site("shop")
 		ids := map[string]string{}
 		for name, fields := range map[string]string{
-			"Zebra": "", "ärger": `,"description":"100% \\o_O/"`, "Ｆｕｌｌ": `,"is_global":true`, "banner": `,"plugin_type":"inline"`,
+			"horse": "", "ärger": `,"description":"100% \\o_O/"`, "Ｆｕｌｌ": `,"is_global":true`, "banner": `,"plugin_type":"inline"`,
 			"broken": `,"plugin_type":"source","source":{"site.ts":"export const"}`,
 		} {
 			ids[name] = r.app(`{"name":"` + name + `"` + fields + `}`)
@@ -82,7 +86,9 @@ func TestFindApps(t *testing.T) {
 			r.t.Fatal(got.status, got.body)
 		}
 		r.placed(site, `{"app_id":`+ids["banner"]+`}`)
+		ids["Zebra"] = ids["horse"]
 		r.send(r.key, "PATCH", apps+ids["Zebra"], `{"description":"stripes"}`)
+		r.send(r.key, "PATCH", apps+ids["Zebra"], `{"name":"Zebra"}`)
 		r.send(r.key, "POST", apps+ids["banner"]+"/disable", `{"reason":"why not"}`)
 		byName := []string{"banner", "Beacon", "broken", "Ｆｕｌｌ", "Zebra", "ärger"}
 		for query, want := range map[string][]string{
