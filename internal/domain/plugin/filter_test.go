@@ -231,6 +231,22 @@ func TestFindUpdates(t *testing.T) {
 	})
 }
 
+// A page that ends early, because its apps are large, says that there are more.
+func TestLargePages(t *testing.T) {
+	each(t, func(r rig) {
+		const apps = page.MaxBytes/maxStructure + 2
+		for i := range apps {
+			r.create(Draft{Name: patch.Of(strconv.Itoa(i)), Metrics: patch.Of(`["` + strings.Repeat("x", maxStructure-4) + `"]`)})
+		}
+		for _, f := range []Filter{{}, {Type: Local}} {
+			found, err := r.Find(r.Context(), r.caller, f, page.First)
+			if n := len(found.Items); err != nil || found.Count != apps || n == 0 || n == apps || !found.More {
+				r.Errorf("%+v: %d of %d, and more: %t, %v", f, n, found.Count, found.More, err)
+			}
+		}
+	})
+}
+
 // TestFindTimes measures each filter among 1,000,000 apps of one organization. A search and a count take at most a
 // second; the page of any other filter takes at most twice the time of no filter, plus some noise. All are read by an
 // index, except a search on PostgreSQL: the table holds nothing but what it looks at, so it is scanned.
