@@ -133,6 +133,9 @@ func TestPrune(t *testing.T) {
 		if err != nil || found.Count != maxSaved+1 || found.Items[0].Number != maxSaved+7 || !found.Items[0].Current {
 			r.Fatalf("%d versions: %v", found.Count, err)
 		}
+		if oldest, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1, Offset: maxSaved}); err != nil || len(oldest.Items) != 1 || oldest.More {
+			r.Errorf("the last page: %+v, %v", oldest, err)
+		}
 		versions := found.Items
 		if first := versions[len(versions)-1]; first.Number != 1 || first.Commit == "" || versions[len(versions)-2].Number != 8 {
 			r.Errorf("the oldest: %+v", versions[len(versions)-2:])
@@ -349,32 +352,46 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	})
 }
 
-// A text that nothing uses is not removed while a save that has found it is under way.
+// A text that nothing uses is not removed while a save, or an app that is created, has found it and is under way.
 func TestTidyDuringSave(t *testing.T) {
 	each(t, func(r rig) {
-		p, other := r.create(named("x")), r.create(named("other"))
-		r.save(other.ID, "a.md", patch.Of("a"))
-		if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
-			r.Fatal(err)
-		}
+		p := r.create(named("x"))
 		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
 		if err != nil {
 			r.Fatal(err)
 		}
-		tidy, tidied := dbtest.Meanwhile(r, r.DB, func() error { return r.Tidy(r.Context()) })
-		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if err := lockContents(ctx, tx); err != nil {
-				return err
+		for _, use := range []func(ctx context.Context, tx *db.Tx) (id int64, err error){
+			func(ctx context.Context, tx *db.Tx) (int64, error) {
+				_, err := r.saveSource(ctx, tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+				return p.ID, err
+			},
+			func(ctx context.Context, tx *db.Tx) (int64, error) {
+				created := p
+				err := r.insertWith(ctx, tx, r.caller, &created, origin{OrganizationID: p.OrganizationID}, Version{}, made)
+				return created.ID, err
+			},
+		} {
+			other := r.create(named("other"))
+			r.save(other.ID, "a.md", patch.Of("a"))
+			if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+				r.Fatal(err)
 			}
-			tidy()
-			_, err := r.saveSource(ctx, tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
-			return err
-		})
-		if err != nil {
-			r.Fatal(err)
+			var id int64
+			tidy, tidied := dbtest.Meanwhile(r, r.DB, func() error { return r.Tidy(r.Context()) })
+			err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+				id, err = use(ctx, tx)
+				tidy()
+				return err
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+			tidied()
+			r.wantContents(1)
+			if err := r.Delete(r.Context(), r.caller, id); err != nil {
+				r.Fatal(err)
+			}
 		}
-		tidied()
-		r.wantContents(1)
 	})
 }
 
