@@ -43,13 +43,16 @@ func TestCatalogShowsNoCredentials(t *testing.T) {
 func TestCatalogInstalled(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))
-		r = r.offering(fmt.Sprintf(`[{"name": "Listed", "url": %q}]`, repo.URL))
+		r = r.offering(fmt.Sprintf(`[{"name": "Listed", "url": %q}, {"name": "Next", "url": %[1]q}]`, repo.URL))
 		r.install(repo)
+		if last, err := r.ListCatalog(r.Context(), r.caller, page.Page{Limit: 1, Offset: 1}); err != nil || len(last.Items) != 1 || last.More {
+			r.Errorf("the last page: %+v, %v", last, err)
+		}
 		another := r.caller
 		another.Organization.ID = "another"
 		for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
-			found, err := r.ListCatalog(r.Context(), c, page.First)
-			if err != nil || len(found.Items) != 1 || found.Items[0].Installed != want {
+			found, err := r.ListCatalog(r.Context(), c, page.Page{Limit: 1})
+			if err != nil || len(found.Items) != 1 || found.Count != 2 || !found.More || found.Items[0].Installed != want {
 				r.Errorf("to %s: %+v, %v", c.Organization.ID, found.Items, err)
 			}
 		}
@@ -79,6 +82,9 @@ func TestCatalogInstallWithCredentials(t *testing.T) {
 			p := r.create(d)
 			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.URL != repo.URL {
 				r.Errorf("%s: at %s, upgrade: %v", who, p.URL, err)
+			}
+			if moved := r.update(p.ID, Draft{URL: patch.Of(host.URL + "/another")}); moved.URL != repo.URL {
+				r.Errorf("%s: what is from the catalog moves to %s", who, moved.URL)
 			}
 			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
 				r.Fatal(err)
