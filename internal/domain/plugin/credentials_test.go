@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
@@ -42,7 +43,7 @@ func TestSetCredentials(t *testing.T) {
 			r.Errorf("the same again: %+v, %v", again, err)
 		}
 		entries, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 1})
-		if err != nil || entries.Count != 2 || entries.Items[0].Changes != `[{"action":"changed","field":"credentials","before":null,"after":"replaced"}]` {
+		if e := entries.Items[0]; err != nil || entries.Count != 2 || e.Verb != activity.Updated || e.User.Email != "owner@acme.example" || e.Changes != `[{"action":"changed","field":"credentials","before":null,"after":"replaced"}]` {
 			r.Errorf("%+v, %v", entries, err)
 		}
 		if p, err = r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.Tag != "v2.0.0" {
