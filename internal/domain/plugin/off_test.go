@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -414,23 +416,29 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// The activity says which version was withdrawn or restored, and which of both it was.
-func TestActivityNamesTheVersion(t *testing.T) {
+// The activity says who switched what off or on, and why, and where the app went.
+func TestActivityOfOff(t *testing.T) {
 	each(t, func(r rig) {
-		p, _ := r.built("export const a = 1", "export const a = 2")
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 1, Reason: patch.Of("bad")}); err != nil {
+		p, versions := r.built("export const a = 1", "export const a = 2")
+		why := patch.Of("bad")
+		_, withdrawn := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 1, Reason: why})
+		_, restored := r.Restore(r.Context(), r.caller, p.ID, 1)
+		_, disabled := r.Disable(r.Context(), r.caller, p.ID, why)
+		_, enabled := r.Enable(r.Context(), r.caller, p.ID)
+		_, moved := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: why, GoTo: patch.Of(int64(1))})
+		found, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 6})
+		if err := errors.Join(withdrawn, restored, disabled, enabled, moved, err); err != nil || len(found.Items) != 6 {
 			r.Fatal(err)
 		}
-		if _, err := r.Restore(r.Context(), r.caller, p.ID, 1); err != nil {
-			r.Fatal(err)
-		}
-		found, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 2})
-		if err != nil {
-			r.Fatal(err)
-		}
-		for i, want := range []string{`restored [{"action":"changed","field":"versions.1.reason","before":"bad","after":null}]`, `withdrawn [{"action":"changed","field":"versions.1.reason","before":null,"after":"bad"}]`} {
-			if got := string(found.Items[i].Verb) + " " + found.Items[i].Changes; got != want {
-				r.Errorf("%s, want %s", got, want)
+		on, off := `"before":"bad","after":null`, `"before":null,"after":"bad"`
+		for i, want := range []string{
+			`withdrawn versions.2.reason ` + off, fmt.Sprintf(`upgraded source "before":%q,"after":%q`, versions[1].SHA256, versions[0].SHA256),
+			`enabled reason ` + on, `disabled reason ` + off, `restored versions.1.reason ` + on, `withdrawn versions.1.reason ` + off,
+		} {
+			part := strings.SplitN(want, " ", 3)
+			e, change := found.Items[i], `[{"action":"changed","field":"`+part[1]+`",`+part[2]+`}]`
+			if string(e.Verb) != part[0] || e.Changes != change || e.User.ID != r.caller.UserID {
+				r.Errorf("%s by %d: %s, want %s", e.Verb, e.User.ID, e.Changes, want)
 			}
 		}
 	})
