@@ -106,6 +106,27 @@ func TestPlacementFaults(t *testing.T) {
 	})
 }
 
+// Null removes a value, also of a setting that the app no longer has.
+func TestRemoveUnknownValue(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key":"a","type":"string","site":true}]`)
+		r.place(r.caller, s, p, "a", `"x"`)
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of("[]")})
+		if placed := r.change(r.caller, s, p, PlacementDraft{Config: given("a", "null")}); placed.Config != "{}" {
+			r.Errorf("it has %s", placed.Config)
+		}
+	})
+}
+
+// If settings have one key, the first counts, and it is secret if any of them is. Those without a key count for nothing.
+func TestSettingsOfOneKey(t *testing.T) {
+	t.Parallel()
+	all := keyed(`[{"key":"a","site":true,"type":"number"},{"markdown":"x"},{"key":"b","site":true},{"key":"a","secret":true}]`)
+	if len(all) != 2 || all[0].Type != "number" || !all[0].Secret || all[1].Key != "b" || all[1].Secret {
+		t.Errorf("%+v", all)
+	}
+}
+
 // Apps run in the order of their positions, and by id if these are equal.
 func TestPositions(t *testing.T) {
 	each(t, func(r rig) {
