@@ -100,7 +100,7 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 // share it holds up nobody who waits for the app.
 func TestSharedDuringASuspension(t *testing.T) {
 	each(t, func(r rig) {
-		s, p := r.site(r.caller, "shop"), r.app(r.other, "app", "")
+		s, p, q := r.site(r.caller, "shop"), r.app(r.other, "app", ""), r.app(r.other, "another", "")
 		draft := plugin.Draft{
 			Type: patch.Of("source"), Name: patch.Of("new"), IsGlobal: patch.Of(true),
 			Source: []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const one = 1")}},
@@ -109,6 +109,11 @@ func TestSharedDuringASuspension(t *testing.T) {
 			func() (plugin.Plugin, error) { return r.plugins.Create(r.Context(), r.other, draft) },
 			func() (plugin.Plugin, error) {
 				return r.plugins.Update(r.Context(), r.other, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+			},
+			func() (plugin.Plugin, error) {
+				edit := source.Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
+				saved, err := r.plugins.UpdateSource(r.Context(), r.other, q.ID, plugin.Draft{IsGlobal: patch.Of(true)}, []source.Edit{edit})
+				return saved.Plugin, err
 			},
 		} {
 			start, end := dbtest.Meanwhile(r, r.DB, func() error {
