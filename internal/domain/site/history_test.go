@@ -32,6 +32,9 @@ func TestHistory(t *testing.T) {
 		if len(all) != 5 || all[0].Number != 5 || !all[0].Until.IsZero() || !all[1].Until.Equal(all[0].From) || all[0].User.Email != "acme@foyer.example" || all[0].RequestID != "request" {
 			r.Fatalf("%+v", all)
 		}
+		if last, err := r.History(r.Context(), r.caller, s.ID, page.Page{Limit: 1, Offset: 4}); err != nil || len(last.Items) != 1 || last.Items[0].Number != 1 || last.More {
+			r.Errorf("the last page: %+v, %v", last, err)
+		}
 		if !strings.Contains(all[2].Apps, `"url":"https://foyer.example/apps/`) || strings.Count(all[2].Apps, `"id"`) != 2 {
 			r.Error(all[2].Apps)
 		}
@@ -39,8 +42,8 @@ func TestHistory(t *testing.T) {
 			r.Fatal(err)
 		}
 		got, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3))
-		if err != nil || got.Revision != 6 || got.AppsCount != 1 {
-			r.Fatalf("%+v, %v", got, err)
+		if by := r.history(s)[0].User.Email; err != nil || got.Revision != 6 || got.AppsCount != 1 || by != "acme@foyer.example" {
+			r.Fatalf("%+v by %s, %v", got, by, err)
 		}
 		r.wants("restored, and follows again", s, `p@2{"a":"old"}`)
 		if placed, err := r.App(r.Context(), r.caller, s.ID, p.ID); err != nil || placed.Version != 0 || len(placed.Paths) != 0 || !placed.CreatedAt.Equal(placedAt) {
@@ -73,7 +76,7 @@ func TestRestoreOffAndKept(t *testing.T) {
 		r.place(r.caller, s, off)   // 2
 		r.place(r.caller, s, waits) // 3
 		r.patch(r.caller, waits.ID, plugin.Draft{ConfigSchema: patch.Of(fmt.Sprintf(needs, "host"))})
-		r.change(r.caller, s, off, PlacementDraft{Enabled: patch.Of(false), Position: patch.Of(int64(7))}) // 4
+		r.change(r.caller, s, off, PlacementDraft{Enabled: patch.Of(false), Position: patch.Of(int64(7)), Paths: patch.Of([]string{"/a/**"})}) // 4
 		r.wants("before", s, "waits@1{}")
 		apps := func() []Placement {
 			found, err := r.Apps(r.Context(), r.caller, s.ID, page.First)
@@ -86,7 +89,7 @@ func TestRestoreOffAndKept(t *testing.T) {
 			return found.Items
 		}
 		before := apps()
-		r.change(r.caller, s, off, PlacementDraft{Enabled: patch.Of(true), Position: patch.Of(int64(1))})
+		r.change(r.caller, s, off, PlacementDraft{Enabled: patch.Of(true), Position: patch.Of(int64(1)), Paths: patch.Of([]string{})})
 		if err := r.Remove(r.Context(), r.caller, s.ID, waits.ID); err != nil {
 			r.Fatal(err)
 		}
@@ -147,7 +150,9 @@ func TestRestoreUnchanged(t *testing.T) {
 		if all := restored(); len(all) != 0 || !updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
 			r.Errorf("%+v, updated at %s and %s", all, updatedAt(p.ID), updatedAt(q.ID))
 		}
-		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)})
+		if off := r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)}); off.UpdatedAt.Equal(first.UpdatedAt) {
+			r.Errorf("switched off, it was updated at %s", off.UpdatedAt)
+		}
 		if all := restored(); len(all) != 1 || !strings.Contains(all[0].Changes, `"`+fieldOf(p.ID, "enabled")+`"`) || updatedAt(p.ID).Equal(first.UpdatedAt) || !updatedAt(q.ID).Equal(second.UpdatedAt) {
 			r.Errorf("%+v, updated at %s and %s", all, updatedAt(p.ID), updatedAt(q.ID))
 		}

@@ -43,7 +43,7 @@ func TestSites(t *testing.T) {
 			r.Errorf("the name in another organization: %v", err)
 		}
 		changed, err := r.Update(r.Context(), r.caller, s.ID, Draft{Name: patch.Of("store"), Origins: patch.Of([]string{})})
-		if err != nil || changed.Name != "store" || len(changed.Origins) != 0 || changed.Token != s.Token || changed.Revision != 1 {
+		if err != nil || changed.Name != "store" || len(changed.Origins) != 0 || changed.Token != s.Token || changed.Revision != 1 || changed.UpdatedAt.Equal(s.UpdatedAt) {
 			r.Errorf("%+v, %v", changed, err)
 		}
 		found, err := r.Find(r.Context(), r.caller, Filter{}, page.First)
