@@ -73,7 +73,7 @@ func TestFindApps(t *testing.T) {
 		site := r.site("shop")
 		ids := map[string]string{}
 		for name, fields := range map[string]string{
-			"horse": "", "ärger": `,"description":"100% \\o_O/"`, "Ｆｕｌｌ": `,"is_global":true`, "banner": `,"plugin_type":"inline"`,
+			"aardvark": "", "ärger": `,"description":"100% \\o_O/"`, "Ｆｕｌｌ": `,"is_global":true`, "banner": `,"plugin_type":"inline"`,
 			"broken": `,"plugin_type":"source","source":{"site.ts":"export const"}`,
 		} {
 			ids[name] = r.app(`{"name":"` + name + `"` + fields + `}`)
@@ -86,7 +86,7 @@ func TestFindApps(t *testing.T) {
 			r.t.Fatal(got.status, got.body)
 		}
 		r.placed(site, `{"app_id":`+ids["banner"]+`}`)
-		ids["Zebra"] = ids["horse"]
+		ids["Zebra"] = ids["aardvark"]
 		r.send(r.key, "PATCH", apps+ids["Zebra"], `{"description":"stripes"}`)
 		r.send(r.key, "PATCH", apps+ids["Zebra"], `{"name":"Zebra"}`)
 		r.send(r.key, "POST", apps+ids["banner"]+"/disable", `{"reason":"why not"}`)
@@ -98,6 +98,7 @@ func TestFindApps(t *testing.T) {
 			"ordering=name&search=B":                {"banner", "Beacon", "broken", "Zebra"},
 			"search=ÄRGER":                          {"ärger"},
 			"search=full":                           {"Ｆｕｌｌ"},
+			"search=beacon":                         {"Beacon"},
 			"search=" + url.QueryEscape(`100% \O_`): {"ärger"},
 			"search=_":                              {"ärger"},
 			"search=stripes":                        {"Zebra"},
