@@ -138,7 +138,7 @@ func TestFieldsOfTheWrongType(t *testing.T) {
 				r.t.Errorf("%s %s: %q, want %q", c[0], c[1], got, names)
 			}
 		}
-		if got := attrs(r.t, r.wantStatus(r.key, "POST", apps, `{"plugin_type":"custom","url":[1]}`, 400)); !slices.Equal(got, []string{"url"}) {
+		if got := attrs(r.t, r.wantStatus(r.key, "POST", apps, `{"plugin_type":"repository","name":"x","url":[1]}`, 400)); !slices.Equal(got, []string{"url"}) {
 			r.t.Errorf("to install from: %q", got)
 		}
 	})
