@@ -185,6 +185,32 @@ func TestActivityNamesTheApp(t *testing.T) {
 	})
 }
 
+// The activity shows each field of a placement, as it was and as it is.
+func TestActivityOfPlacement(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key":"a","type":"string","site":true}]`)
+		r.place(r.caller, s, p, "a", `"x"`)
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1)), Paths: patch.Of([]string{"/a"}), Config: given("a", `"y"`)})
+		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		entries, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Scopes: []activity.Scope{activity.Site}}, page.Page{Limit: 3})
+		if err != nil || len(entries.Items) != 3 {
+			r.Fatalf("%+v, %v", entries, err)
+		}
+		for i, want := range []string{
+			`removed [enabled true null, position 1 null, version 1 null, paths ["/a"] null, config.a "y" null]`,
+			`updated [version null 1, paths [] ["/a"], config.a "x" "y"]`,
+			`added [enabled null true, position null 1, paths null [], config.a null "x"]`,
+		} {
+			changes := strings.NewReplacer(fmt.Sprintf(`{"action":"changed","field":"apps.%d.`, p.ID), "", `","before":`, " ", `,"after":`, " ", "},", ", ", "}", "").Replace(entries.Items[i].Changes)
+			if got := string(entries.Items[i].Verb) + " " + changes; got != want {
+				r.Errorf("%s, want %s", got, want)
+			}
+		}
+	})
+}
+
 // The activity says why a site, or an app on it, was switched off, if a reason was given. Nothing else stores the
 // reason.
 func TestWhyItIsOff(t *testing.T) {
