@@ -97,7 +97,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"enabled", "", "version", "1", "paths", "/a/**", "position", "7", "config.a", "one\r\ntwo"},
 				[]string{"config.b", " b ", "position", "x"},
 				[]string{"position", "1"},
-				"Banner is off on Shop now.",
+				"Banner is changed, but still off on Shop",
 				func() any { return must[client.Placement](t)(s.GetPlacement(t.Context(), site, app.ID)) },
 				`"enabled":false,"position":7,"version":1,"running":null,"held":null,"paths":["/a/**"],"config":{"a":"one\ntwo","b":" b "}`,
 			},

@@ -30,7 +30,7 @@ func TestConsoleSites(t *testing.T) {
 		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "plugin.json", "filename", "plugin.json", "text",
 			`{"name":"Banner","config":[{"key":"text","name":"Its text","type":"string","site":true,"required":true},{"key":"token","type":"string","secret":true,"site":true}]}`)
 		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "site.ts", "filename", "site.ts", "text", "export function inject() {}")
-		v.want(200, "give it the values that it needs", v.post("/console/@current"+site, "do", "place", "app", app))
+		v.want(200, "give it the values that it needs, and tick “Runs on this site”.", v.post("/console/@current"+site, "do", "place", "app", app))
 		v.want(200, `<span class="tag">off</span>`, v.get("/console/@current"+site))
 		placed := "/console/@current" + site + "/apps/" + app
 		shown := v.get(placed)
@@ -38,6 +38,7 @@ func TestConsoleSites(t *testing.T) {
 		if strings.Contains(shown.body, "config.token") {
 			t.Error("a secret is asked for, which no page can keep")
 		}
+		v.want(200, "Banner is changed, but still off on Shop: tick “Runs on this site” to run it.", v.post(placed, "do", "save", "config.text", "Hi"))
 		v.want(200, "Banner runs version 2 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "position", "1", "config.text", "Hello <b>", "paths", "/shop/**"))
 		v.want(200, `value="Hello <b>"`, v.get(placed))
 		v.want(200, "version 2", v.get("/console/@current"+site))

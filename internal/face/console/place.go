@@ -86,7 +86,7 @@ func (v *visit) place(site, app int64) (next, error) {
 	how := "and runs."
 	switch {
 	case !placed.Enabled:
-		how = "but off: give it the values that it needs."
+		how = "but off: give it the values that it needs, and tick “Runs on this site”."
 	case placed.Running == nil:
 		how = "but does not run."
 	}

@@ -364,7 +364,11 @@ func savePlacement(v *visit) (next, error) {
 		return next{}, err
 	}
 	placed, err := v.organization.UpdatePlacement(v.ctx(), before.Site.ID, before.AppID, patch)
-	return next{flash: sentence("%s "+state(placed)+" on %s now.", called(placed.Name, placed.AppID), before.Site.Name)}, err
+	how := "%s " + state(placed) + " on %s now."
+	if !before.Enabled && !placed.Enabled {
+		how = "%s is changed, but still off on %s: tick “Runs on this site” to run it."
+	}
+	return next{flash: sentence(how, called(placed.Name, placed.AppID), before.Site.Name)}, err
 }
 
 // state describes the state of an app on a site, within a sentence.
