@@ -135,8 +135,8 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="name"` + marks + `"`, "/console/@current/apps/new", []string{"do", "source"}},
 			{`name="addresses"` + marks + ` addresses_note"`, "/console/@current/invites/new", []string{"do", "invite", "level", "1"}},
 			{`name="message"` + marks + `"`, "/console/@current/invites/new", []string{"do", "invite", "level", "1", "addresses", "a@x.example", "message", long}},
-			{`name="level"` + marks + `"`, "/console/@current/invites/new", []string{"do", "invite", "level", "x"}},
-			{`name="level"` + marks + `"`, "/console/@current/invites/new", []string{"do", "preview", "level", "x"}},
+			{`name="level"` + marks + ` level_note"`, "/console/@current/invites/new", []string{"do", "invite", "level", "x"}},
+			{`name="level"` + marks + ` level_note"`, "/console/@current/invites/new", []string{"do", "preview", "level", "x"}},
 			{`name="scopes" value="*" id="scopes"` + marks + `"`, "/console/keys", []string{"do", "make"}},
 			{`name="days"` + marks + `"`, "/console/keys", []string{"do", "make", "scopes", "*", "days", "x"}},
 			{`<div class="alert" id="faults" role="alert" tabindex="-1" autofocus>`, "/console/keys", []string{"do", "make"}},
@@ -157,6 +157,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 		} {
 			v.want(400, tc.want, v.post(tc.path, tc.form...))
 		}
+		v.want(200, "admin: All that members may. Manages apps", v.get("/console/@current/invites/new"))
 	})
 }
 

@@ -61,6 +61,24 @@ func (o Offer) LevelsFor(present client.Level) []client.Level {
 	return levels(func(l access.Level) error { return org.MayGive(o.Caller, own, access.Level(present), l) })
 }
 
+// Means says what members of a level may do.
+func (o Offer) Means(l client.Level) string {
+	if l == client.LevelOwner {
+		return "All that admins may. Changes the organization's settings, and other owners."
+	}
+	if l == client.LevelAdmin {
+		return "All that members may. Manages apps and sites, invites, members and their keys, up to admins, and sees all activity."
+	}
+	may := "Sees apps, sites, members and invites"
+	if o.Caller.Organization.MembersCanManageApps {
+		may += ", manages apps and sites"
+	}
+	if o.Caller.Organization.MembersCanInvite {
+		may += ", invites members"
+	}
+	return may + "."
+}
+
 // sees reports whether a user may see a page, by its path below that of their organization.
 func (o Offer) sees(page string) bool {
 	switch page {
