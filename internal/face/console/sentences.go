@@ -191,7 +191,7 @@ func words(value json.RawMessage) string {
 	case json.Unmarshal(value, &text) == nil:
 		return text
 	case json.Unmarshal(value, &texts) == nil:
-		return strings.Join(texts, ", ")
+		return cmp.Or(strings.Join(texts, ", "), "none")
 	case string(value) == "true":
 		return "yes"
 	case string(value) == "false":
