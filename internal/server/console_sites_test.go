@@ -136,7 +136,7 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		v.want(200, `href="https://shop.example.com/a?foyer_preview=`, v.post(placed, append(form, "https://shop.example.com/a")...))
 		elsewhere := v.post(placed, append(form, "https://evil.example/")...)
 		v.want(400, `id="page" name="page" value="https://evil.example/"`, elsewhere)
-		v.want(400, "Address of the page: Must be on one of the site's origins", elsewhere)
+		v.want(400, "Address of the page: The page must be the site's try page, or on one of its origins: https://shop.example.com.", elsewhere)
 		if p := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, ids[0])); string(p.Config) != "{}" {
 			t.Errorf("a preview was saved: %s", p.Config)
 		}
@@ -145,10 +145,10 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		history := v.get(site + "/history")
 		v.want(200, "Banner: values changed.", history)
 		v.want(200, "Banner: paths changed.", history)
-		v.want(200, "Banner was added, version 1.", history)
+		v.want(200, "Banner started, version 1.", history)
 		v.want(200, "The order changed.", history)
 		v.want(200, "Shop is as it was at revision 2 again.", v.post(site+"/history", "do", "restore", "revision", "2"))
-		v.want(200, "Chat was removed.", v.get(site+"/history"))
+		v.want(200, "Chat stopped.", v.get(site+"/history"))
 		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
 		v.want(200, "No page has sent a report.", v.get(site+"/health?days=7"))
 	})

@@ -152,7 +152,7 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 		return u, nil
 	}
 	if !site.takes(origin.Of(u)) {
-		return nil, fault.Field(fault.Invalid, "url", "Must be on one of the site's origins, or the site's try page.")
+		return nil, fault.Field(fault.Invalid, "url", "The page must be the site's try page, or on one of its origins: %s.", strings.Join(site.Origins, ", "))
 	}
 	return u, nil
 }

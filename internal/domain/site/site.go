@@ -96,7 +96,7 @@ func checkOrigins(f patch.Field[[]string]) error {
 	for _, origin := range f.Value {
 		if !isOrigin(origin) {
 			return fault.Field(fault.Invalid, "origins",
-				"%.100q is not an origin as browsers send it: https:// or http://, the host in lower case and in ASCII (xn--bcher-kva.example for bücher.example), an IP address like 127.0.0.1 or, in hex and as short as it can be, [2001:db8::1], a port unless it is the usual one, and nothing after it.", origin)
+				"%.100q is not an origin as browsers send it, like https://shop.example.com: https:// or http://, the host without wildcards, in lower case and in ASCII (xn--bcher-kva.example for bücher.example), or an IP address like 127.0.0.1 or, in hex and as short as it can be, [2001:db8::1], a port unless it is the usual one, and nothing after it, not even a slash.", origin)
 		}
 	}
 	return nil

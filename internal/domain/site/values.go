@@ -79,14 +79,14 @@ func (s schema) unknown(given []Value) (faults fault.List) {
 	keys := ": it has " + s.keys()
 	for _, g := range given {
 		if !g.JSON.Null && !known[g.Key] {
-			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such setting%s.", keys))
+			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such field%s.", keys))
 			keys = ""
 		}
 	}
 	return faults
 }
 
-// keys lists the settings that take a value.
+// keys lists the fields that take a value.
 func (s schema) keys() string {
 	var all []string
 	for _, f := range s {

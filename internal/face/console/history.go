@@ -68,7 +68,7 @@ func manifestChanges(before, after []client.ManifestApp) []string {
 	for _, a := range after {
 		i := find(before, a.ID)
 		if i < 0 {
-			all = append(all, sentence("%s was added, version "+strconv.FormatInt(a.Version, 10)+".", a.Name))
+			all = append(all, sentence("%s started, version "+strconv.FormatInt(a.Version, 10)+".", a.Name))
 			continue
 		}
 		moved = moved || i < order
@@ -77,7 +77,7 @@ func manifestChanges(before, after []client.ManifestApp) []string {
 	}
 	for _, b := range before {
 		if find(after, b.ID) < 0 {
-			all = append(all, sentence("%s was removed.", b.Name))
+			all = append(all, sentence("%s stopped.", b.Name))
 		}
 	}
 	if moved {
