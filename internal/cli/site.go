@@ -88,7 +88,7 @@ func (c siteGet) Run(ctx context.Context, o *client.Organization, out *terminal.
 
 type siteCreate struct {
 	Name    string   `required:"" help:"Its name: 1 to 200 characters."`
-	Origins []string `placeholder:"ORIGIN,…" help:"Whose reports and previews count, like https://shop.example.com. Without, any."`
+	Origins []string `placeholder:"ORIGIN" help:"Whose reports and previews count, like https://shop.example.com. Without, any."`
 
 	idempotent
 	dryRun

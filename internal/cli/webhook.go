@@ -73,7 +73,7 @@ func (c webhookGet) Run(ctx context.Context, o *client.Organization, out *termin
 
 type webhookCreate struct {
 	URL         string   `arg:"" help:"Where to send events."`
-	Events      []string `required:"" placeholder:"TYPE,…" help:"What to send: types of events, or all of a kind as app.*. Can be repeated."`
+	Events      []string `required:"" placeholder:"TYPE" help:"What to send: types of events, or all of a kind as app.*. Can be repeated."`
 	Description string   `placeholder:"TEXT" help:"What it is for."`
 
 	idempotent
