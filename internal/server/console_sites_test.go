@@ -150,7 +150,7 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		v.want(200, "Shop is as it was at revision 2 again.", v.post(site+"/history", "do", "restore", "revision", "2"))
 		v.want(200, "Chat stopped.", v.get(site+"/history"))
 		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
-		v.want(200, "No page has sent a report.", v.get(site+"/health?days=7"))
+		v.want(200, "No page has sent a report. Reports of pages on other origins", v.get(site+"/health?days=7"))
 	})
 }
 
@@ -366,6 +366,8 @@ func TestConsoleWithdraws(t *testing.T) {
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
 		v := visit(t, s, s.key)
 		version := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
+		v.want(200, "Open a version to roll back or change to it", v.get("/console/@current/apps/"+itoa(app.ID)))
+		v.want(200, "Open a version to roll back or change to it", v.get("/console/@current/apps/"+itoa(app.ID)+"/versions"))
 		v.want(400, `name="version" aria-invalid`, v.post(version, "do", "withdraw", "reason", "leaks"))
 		v.want(400, `name="reason" aria-invalid`, v.post(version, "do", "withdraw", "reason", "", "version", "1"))
 		withdrawn := v.post(version, "do", "withdraw", "reason", "It <b>leaks</b>", "version", "1")
