@@ -158,6 +158,9 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			v.want(400, tc.want, v.post(tc.path, tc.form...))
 		}
 		v.want(200, "admin: All that members may. Manages apps", v.get("/console/@current/invites/new"))
+		v.want(200, "changes apps and sites", v.get("/console/keys"))
+		v.want(200, "The last use is kept to the hour.", v.get("/console/keys"))
+		v.want(200, "last active is kept to the hour.", v.get("/console/@current/members"))
 	})
 }
 
