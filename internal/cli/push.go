@@ -37,7 +37,8 @@ UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that 
 the folder of one (a source map aside), nothing is sent; nor if more than 400 files, or 10 MiB, are to be sent. If there is no
 app of the name, one of type source is made: let that push end before another begins, or both may make one. A name in
 plugin.json is the app's, so --name and a new --app must not say another one. What does not compile is stored as well, and
-shown as file:line:column; the exit status is 1 then, for pipelines.
+shown as file:line:column; the exit status is 1 then, for pipelines. A site that has no value for a required field of the new
+version goes on with the one before: foyer app sites shows that.
 
 Example:
 
