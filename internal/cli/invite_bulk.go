@@ -275,7 +275,7 @@ func (c inviteBulk) readCSV(content []byte) (people team, err error) {
 func checkHeader(header []string) error {
 	for i, name := range header {
 		if columns[name] == nil {
-			return fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message", name)
+			return fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message, with commas between them", name)
 		}
 		if slices.Contains(header[:i], name) {
 			return fmt.Errorf("column %q is there twice", name)

@@ -135,7 +135,7 @@ func TestBulkOfATable(t *testing.T) {
 		r.compare("item", table("bulk", "target_email,level\nd@x.example,\ne@x.example,7\n"), 400,
 			validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "1.level"))
 		r.compare("column", table("bulk", "target_email,send_email\nd@x.example,false\n"), 400,
-			validation("invalid_input", "There is no such column: the first line may name target_email, first_name, level, message.", "send_email"))
+			validation("invalid_input", "There is no such column: the first line may name target_email, first_name, level, message, with commas between them.", "send_email"))
 		r.compare("none", table("bulk", "target_email\n"), 400,
 			faultBody("invalid_request", "parse_error", "The body is not a table: a line that names the columns must come first, then one for each item.", "null"))
 		r.compare("too many", table("bulk", "target_email\n"+strings.Repeat("d@x.example\n", 101)), 400,

@@ -57,7 +57,7 @@ func parseCSV(body []byte, limit int, columns []string) ([]patch.Field[Object], 
 func checkColumns(names, columns []string) error {
 	for i, name := range names {
 		if !slices.Contains(columns, name) {
-			return fault.Field(fault.Invalid, name, "There is no such column: the first line may name %s.", strings.Join(columns, ", "))
+			return fault.Field(fault.Invalid, name, "There is no such column: the first line may name %s, with commas between them.", strings.Join(columns, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return fault.Field(fault.Invalid, name, "The first line must name a column once.")
