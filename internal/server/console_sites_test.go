@@ -55,6 +55,7 @@ func TestConsoleSites(t *testing.T) {
 		v.want(400, `<a href="#reason">Reason: Must be at most 500 characters`, v.post("/console/@current"+site, "do", "switch", "reason", strings.Repeat("x", 501)))
 		v.want(200, "Shop is off", v.post("/console/@current"+site, "do", "switch", "reason", "The cart is hidden."))
 		v.want(200, "The cart is hidden.", v.get("/console/@current/audit"))
+		v.want(200, "The site is off: its pages run no app.", v.get(page))
 		v.want(200, "Shop is on", v.post("/console/@current"+site, "do", "switch", "on", "on"))
 		v.want(200, "Shop is off", v.post("/console/@current"+site, "do", "switch", "reason", ""))
 		v.want(200, "Shop is on", v.post("/console/@current"+site, "do", "switch", "on", "on"))
