@@ -68,10 +68,7 @@ var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 func decode(text string) string {
 	for {
 		plain := escaped.ReplaceAllStringFunc(text, func(e string) string {
-			decoded, err := url.PathUnescape(e)
-			if err != nil {
-				return e
-			}
+			decoded, _ := url.PathUnescape(e) // never fails on what escaped matches
 			return decoded
 		})
 		if plain == text {

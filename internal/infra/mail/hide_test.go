@@ -9,7 +9,7 @@ import (
 
 func TestAnswersDoNotBringSecretsBack(t *testing.T) {
 	t.Parallel()
-	const token = "AZq-3xTgd1uJ_hQ0mVbNcKp7Rw2Yf8LsEo5Ti6Ua9Dj4GkHlXzCvBnMqWeRtYuIo"
+	const token = "AZq-3xTgd1uJ_hQ0mVb-cKp7Rw2Yf8LsEo5-i6Ua9Dj4GkHlXzC-BnMqWeRtYuIo"
 	for said, want := range map[string]string{
 		"URL blocked: http://foyer.example/invite/" + token:                 "URL blocked: http[:]//foyer[.]example/invite/[hidden]",
 		"spam " + token + ", go away":                                       "spam [hidden], go away",
@@ -19,7 +19,7 @@ func TestAnswersDoNotBringSecretsBack(t *testing.T) {
 		"http://foyer.example/x/" + strings.ReplaceAll(token, "-", "%2D"):   "not shown",
 		"http://foyer.example/x/" + strings.ReplaceAll(token, "-", "%252d"): "not shown",
 		"spam " + token[:20] + " " + token[20:]:                             "not shown",
-		"spam " + token[30:]:                                                "not shown",
+		"spam " + token[len(token)-16:]:                                     "not shown",
 		strings.Repeat("x", 291) + " " + token:                              "…",
 		"try later":                                                         "try later",
 		// Text far behind the visible part is not checked: each of these escapes takes a pass over the whole text.

@@ -75,9 +75,6 @@ func (m Message) encode() (envelope, error) {
 
 // ParseSender reads an address with an optional display name.
 func ParseSender(s string) (*netmail.Address, error) {
-	if plain, err := address.Parse(s); err == nil {
-		return &netmail.Address{Address: plain}, nil
-	}
 	named, err := netmail.ParseAddress(s)
 	if err != nil {
 		return nil, err

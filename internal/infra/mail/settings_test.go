@@ -13,9 +13,9 @@ func TestParse(t *testing.T) {
 	for value, want := range map[string]string{
 		"smtp://ada:s3cr3t@mail.example":           "smtp://mail.example:587",
 		"smtps://ada%40x:s3cr3t%2F@mail.example/":  "smtps://mail.example:465",
-		"smtp+plain://127.0.0.1:2525":              "smtp+plain://127.0.0.1:2525",
+		"smtp+plain://127.0.0.1:1":                 "smtp+plain://127.0.0.1:1",
 		"SMTP://mail.example:25":                   "smtp://mail.example:25",
-		"smtps://ada:s3cr3t@[2001:db8::1]:2465":    "smtps://[2001:db8::1]:2465",
+		"smtps://ada:s3cr3t@[2001:db8::1]:65535":   "smtps://[2001:db8::1]:65535",
 		"smtp+plain://ada:s3cr3t@mail.example:587": "smtp+plain://mail.example:587",
 	} {
 		got, err := mail.Parse(value)
@@ -38,7 +38,7 @@ func TestParseRefuses(t *testing.T) {
 		"smtp://ada:s3cr3t@":                   "no host",
 		"smtp://ada:s3cr3t@:587":               "no host",
 		"smtp://ada:s3cr3t@mail.example:0":     "port",
-		"smtp://ada:s3cr3t@mail.example:99999": "port",
+		"smtp://ada:s3cr3t@mail.example:65536": "port",
 		"smtp://ada:s3cr3t@mail.example:465":   "smtps://",
 		"smtp://ada:s3cr3t@mail.example:x":     "a url like",
 		"smtp://ada:s3cr3t%@mail.example":      "%XX",
@@ -48,6 +48,7 @@ func TestParseRefuses(t *testing.T) {
 		"smtp://:s3cr3t@mail.example":          "one of them",
 		"smtp://mail.example/x":                "after the port",
 		"smtp://mail.example?tls=no":           "after the port",
+		"smtp://mail.example#x":                "after the port",
 		"smtp:ada:s3cr3t@mail.example":         "a url like",
 		"smtp://mail.example\r\n":              "a url like",
 		"smtp://mail.bücher.example":           "ASCII",

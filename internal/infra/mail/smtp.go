@@ -216,7 +216,7 @@ func failure(ctx context.Context, step string, err error) *Error {
 	switch {
 	case answered:
 		failed.Code, failed.Text = reply.Code, reply.Msg
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		failed.Text = step + ": the mail server did not answer in time"
 	case ctx.Err() != nil:
 		failed.Text = step + ": stopped before the mail server answered"

@@ -138,7 +138,7 @@ func TestAnswers(t *testing.T) {
 		want   mail.Error
 	}{
 		{"greylisted", mailtest.Refuse(451, "try later"), mail.Error{Code: 451, Asked: true}},
-		{"refused", mailtest.Refuse(550, "no"), mail.Error{Code: 550, Permanent: true, Asked: true}},
+		{"refused", mailtest.Refuse(500, "no"), mail.Error{Code: 500, Permanent: true, Asked: true}},
 		{"unknown", mailtest.RefuseRecipient(550, "who?"), mail.Error{Code: 550, Permanent: true, Asked: true}},
 		{"sender", mailtest.RefuseSender(550, "who are you?"), mail.Error{Code: 550, Asked: true}},
 		{"sender, late", mailtest.RefuseRecipient(553, "5.7.1 Sender address rejected"), mail.Error{Code: 553, Asked: true}},
@@ -254,6 +254,7 @@ func TestBadMessageIsNeverOffered(t *testing.T) {
 	for name, change := range map[string]func(*mail.Message){
 		"recipient": func(m *mail.Message) { m.To = "ada@example.com>\r\nRCPT TO:<eve@example.com" },
 		"sender":    func(m *mail.Message) { m.From = "" },
+		"sender: ":  func(m *mail.Message) { m.From = "Foyer <foyer@127.0.0.1>" },
 		"reply to":  func(m *mail.Message) { m.ReplyTo = "nobody" },
 	} {
 		m := message()
