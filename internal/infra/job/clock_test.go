@@ -23,11 +23,12 @@ func TestClockThatStepsBack(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				c, q := stopped(d), New(d)
+				put(t, q, "count", "its server dies")
+				c.move(2 * step)
+				take(t, q)
 				put(t, q, "fail", "pauses")
 				j, _ := take(t, q)
 				q.does(kinds).do(t.Context(), j)
-				put(t, q, "count", "its server dies")
-				take(t, q)
 				put(t, q, "slow", "its server works")
 				working, _ := take(t, q)
 				put(t, q, "count", "new")
@@ -45,6 +46,7 @@ func TestClockThatStepsBack(t *testing.T) {
 					}
 					q.does(kinds).do(t.Context(), j)
 				}
+				look(t, q, look(t, q, nil))
 				if j, found := take(t, q); found {
 					t.Errorf("%+v is due without a pause, or is being done", j)
 				}

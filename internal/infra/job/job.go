@@ -116,10 +116,7 @@ func wake(waiting chan struct{}) {
 // Run does jobs until ctx is done, then finishes the running ones.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	ctx = purpose.With(ctx, "jobs")
-	w := worker{
-		Queue: q, log: log, kinds: kinds, renew: renewEvery, lease: lease - renewEvery/2,
-		slowAfter: slowAfter, slow: make(chan struct{}, maxSlow),
-	}
+	w := q.worker(log, kinds)
 	scheduled := w.schedule(ctx)
 	var awaited, others, returning []string
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -152,6 +149,13 @@ type worker struct {
 
 	slowAfter time.Duration
 	slow      chan struct{} // holds one value for each slow job
+}
+
+func (q *Queue) worker(log *slog.Logger, kinds map[string]Kind) worker {
+	return worker{
+		Queue: q, log: log, kinds: kinds, renew: renewEvery, lease: lease - renewEvery/2,
+		slowAfter: slowAfter, slow: make(chan struct{}, maxSlow),
+	}
 }
 
 // schedule enqueues the repeated jobs, unless another server has done it, and reports whether that succeeded. Servers
@@ -236,7 +240,7 @@ func (q *Queue) takeOf(ctx context.Context, kinds []string) (j Job, found bool, 
 	if len(kinds) == 0 {
 		return Job{}, false, nil
 	}
-	if found, err = anyDue(ctx, q.db, q.db.Now(), kinds); err != nil || !found {
+	if found, err = anyDue(ctx, q.db, q.db.Now(), kinds); !found {
 		return Job{}, false, err
 	}
 	err = q.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
@@ -275,7 +279,7 @@ func (w worker) record(ctx context.Context, j Job, failed error) {
 	var ended error
 	finish := func(ctx context.Context, tx *db.Tx) (err error) {
 		ended = nil
-		if held, err = end(ctx, tx, j, next, now, again); err != nil || !held || kind.Ended == nil {
+		if held, err = end(ctx, tx, j, next, now, again); !held || kind.Ended == nil {
 			return err // not held: the lease had ended, and another server has taken the job
 		}
 		ended = kind.Ended(ctx, tx, j, failed, again)

@@ -110,9 +110,7 @@ func TestTryEndsBeforeItsLease(t *testing.T) {
 						return at
 					}
 					j, _ := take(t, q)
-					w := q.does(nil)
-					w.lease -= renewEvery / 2 // as in Run
-					_ = w.attempt(t.Context(), func(ctx context.Context, _ Job) error {
+					_ = q.does(nil).attempt(t.Context(), func(ctx context.Context, _ Job) error {
 						<-ctx.Done()
 						tryEnded = time.Now()
 						return ctx.Err()
@@ -124,4 +122,28 @@ func TestTryEndsBeforeItsLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A try may take longer than a lease, although a renewal fails meanwhile.
+func TestTryOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		synctest.Test(t, func(t *testing.T) {
+			d := dbtest.Open(t, url)
+			q := New(d)
+			put(t, q, "slow", "x")
+			j, _ := take(t, q)
+			err := q.does(nil).attempt(t.Context(), func(ctx context.Context, _ Job) error {
+				time.Sleep(2*renewEvery - time.Second)
+				rename(t, d, "jobs", "gone")
+				time.Sleep(2 * time.Second)
+				rename(t, d, "gone", "jobs")
+				time.Sleep(time.Minute)
+				return ctx.Err()
+			}, j)
+			if _, found := take(t, q); found || err != nil {
+				t.Errorf("taken by another: %t; %v", found, err)
+			}
+		})
+	})
 }

@@ -6,55 +6,91 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
 
-// Sixteen jobs run at once; however many are slow, others are done meanwhile.
+// Sixteen jobs run at once; however many are slow, others are done meanwhile. A stop waits for all of them.
 func TestSlowJobsHoldUpNobody(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		const silent = 30
-		q := New(d)
-		ctx, cancel := context.WithCancel(t.Context())
-		begun, release, quick := make(chan struct{}, silent), make(chan struct{}), make(chan struct{})
-		w := q.does(map[string]Kind{
-			"slow": {Do: func(context.Context, Job) error {
-				begun <- struct{}{}
-				<-release
-				return nil
-			}},
-			"count": {Do: func(context.Context, Job) error { close(quick); return nil }},
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		synctest.Test(t, func(t *testing.T) {
+			const silent = 30
+			q := New(dbtest.Open(t, url))
+			ctx, stop := context.WithCancel(t.Context())
+			begun, release, quick, stopped := make(chan struct{}, silent), make(chan struct{}), make(chan struct{}), make(chan struct{})
+			for i := range silent {
+				put(t, q, "slow", strconv.Itoa(i))
+			}
+			go func() {
+				defer close(stopped)
+				q.Run(ctx, quiet, map[string]Kind{
+					"slow": {Do: func(context.Context, Job) error {
+						begun <- struct{}{}
+						<-release
+						return nil
+					}},
+					"count": {Do: func(context.Context, Job) error { close(quick); return nil }},
+				})
+			}()
+			for range 16 {
+				<-begun
+			}
+			put(t, q, "count", "")
+			select {
+			case <-quick:
+			case <-time.After(time.Minute):
+				t.Error("silent ones hold up the others")
+			}
+			if n, oldest := q.UnderWay("count", "slow"); n < silent/2 || oldest <= 0 {
+				t.Errorf("%d are under way, the oldest since %v", n, oldest)
+			}
+			stop()
+			time.Sleep(slowAfter + time.Second)
+			select {
+			case <-stopped:
+				t.Error("it stopped before its jobs ended")
+			default:
+			}
+			close(release)
+			<-stopped
+			if n, _ := q.UnderWay("slow"); n != 0 {
+				t.Errorf("%d are under way at the end", n)
+			}
 		})
-		w.slowAfter, w.slow = 500*time.Millisecond, make(chan struct{}, maxSlow)
-		for i := range silent {
-			put(t, q, "slow", strconv.Itoa(i))
-		}
-		var working sync.WaitGroup
-		for range workers {
-			working.Go(func() { w.work(ctx, q.wake, []string{"count", "slow"}) })
-		}
-		q.Wake()
-		for range 16 {
-			<-begun
-		}
-		put(t, q, "count", "")
-		select {
-		case <-quick:
-		case <-time.After(20 * time.Second):
-			t.Error("silent ones hold up the others")
-		}
-		if n, oldest := q.UnderWay("count", "slow"); n < silent/2 || oldest <= 0 {
-			t.Errorf("%d are under way, the oldest since %v", n, oldest)
-		}
-		cancel()
-		close(release)
-		working.Wait()
-		if n, _ := q.UnderWay("slow"); n != 0 {
-			t.Errorf("%d are under way at the end", n)
-		}
+	})
+}
+
+// A wake is passed on from worker to worker, as long as there are jobs.
+func TestWake(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		synctest.Test(t, func(t *testing.T) {
+			q := New(dbtest.Open(t, url))
+			ctx, stop := context.WithCancel(t.Context())
+			var working, begun sync.WaitGroup
+			begun.Add(3)
+			w := q.does(map[string]Kind{"kind": {Do: func(context.Context, Job) error {
+				begun.Done()
+				begun.Wait()
+				return nil
+			}}})
+			for range 3 {
+				working.Go(func() { w.work(ctx, q.wake, []string{"kind"}) })
+			}
+			synctest.Wait() // until all have looked
+			put(t, q, "kind", "a", "b", "c")
+			woken := time.Now()
+			begun.Wait()
+			if took := time.Since(woken); took > 0 {
+				t.Errorf("they began within %v", took)
+			}
+			stop()
+			working.Wait()
+		})
 	})
 }
 
