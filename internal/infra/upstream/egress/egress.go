@@ -194,8 +194,8 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	}
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	if secret := via[0].Header.Get("Authorization"); secret != "" && SameOrigin(req, via[0].URL) {
-		req.Header.Set("Authorization", secret)
+	if SameOrigin(req, via[0].URL) {
+		req.Header["Authorization"] = via[0].Header["Authorization"]
 	}
 	return nil
 }
@@ -256,5 +256,5 @@ func lacksDescriptor(err error) bool {
 
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
-	return errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout()
+	return ok && timeout.Timeout()
 }

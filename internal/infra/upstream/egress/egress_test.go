@@ -13,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -104,6 +105,7 @@ func TestAllowedAddresses(t *testing.T) {
 		{"127.0.0.0/8", "[::1]", true},
 		{"10.0.0.0/8", "127.0.0.1", true},
 		{"64:ff9b::/96", "[64:ff9b::10.0.0.1]", true},
+		{"fe80::/10", "[fe80::1%25lo]", false},
 		{"::ffff:0:0/96", "[::ffff:10.0.0.1]", true},
 	} {
 		_, err := get(t, []netip.Prefix{netip.MustParsePrefix(c.allow)}, "http://"+c.host+":1/")
@@ -141,8 +143,24 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("redirect to %s: %v; want it refused", inside, err)
 		}
 	}
-	if _, err := get(t, loopback, to("/again")); !fault.Is(err, fault.UpstreamUnavailable) {
-		t.Errorf("endless redirects: %v", err)
+}
+
+// At most five redirects are followed, each over a connection of its own.
+func TestManyRedirects(t *testing.T) {
+	t.Parallel()
+	var from sync.Map
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if _, again := from.LoadOrStore(r.RemoteAddr, true); again {
+			t.Error("a connection is used again")
+		}
+		if n, _ := strconv.Atoi(r.URL.Path[1:]); n > 0 {
+			http.Redirect(w, r, strconv.Itoa(n-1), http.StatusFound)
+		}
+	})
+	for n, refused := range map[int]bool{5: false, 6: true} {
+		if _, err := get(t, loopback, server+"/"+strconv.Itoa(n)); fault.Is(err, fault.UpstreamUnavailable) != refused {
+			t.Errorf("%d: %v", n, err)
+		}
 	}
 }
 
@@ -218,7 +236,10 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	exact := strings.Repeat("x", 1<<20)
-	body, err := get(t, loopback, serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, exact) }))
+	body, err := get(t, loopback, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "identity")
+		_, _ = io.WriteString(w, exact)
+	}))
 	if err != nil || body != exact {
 		t.Errorf("an answer of exactly the limit: %d bytes, %v", len(body), err)
 	}
