@@ -126,7 +126,7 @@ func (c *Catalog) readFirst(ctx context.Context) error {
 	if c.entries.Load() != nil {
 		return nil
 	}
-	if !c.failed.IsZero() && c.now().Sub(c.failed).Abs() < catalogRest {
+	if c.now().Sub(c.failed).Abs() < catalogRest {
 		return errNoCatalog
 	}
 	if err := c.refresh(ctx); err != nil {
@@ -213,7 +213,6 @@ func parseCatalog(data []byte) (entries []Entry, unfit []string, err error) {
 	if elements == nil {
 		return nil, nil, errors.New("it is not a JSON list, but null")
 	}
-	entries = make([]Entry, 0, len(elements))
 	for i, element := range elements {
 		e, err := parseEntry(element)
 		if err == nil {

@@ -124,7 +124,7 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 		}
 		return line.Some
 	}
-	write(t, file, `[7, {"name": "A", "url": "https://example.org/a"}, {"name": "no url"}, {"name": "\u200b", "url": "https://example.org/b"},
+	write(t, file, `[7, {"name": "A", "url": "https://joe:secret@example.org/a"}, {"name": "no url"}, {"name": "\u200b", "url": "https://example.org/b"},
 		{"name": "C", "url": "ftp://joe:secret@x"}, {"name": "D\u0000", "url": "https://example.org/d"}]`)
 	want := []string{
 		`entry 1 (""): it is not an object of name, url, description and verified`,
@@ -136,7 +136,7 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	if got := warned(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if entries, err := catalog.Entries(t.Context()); err != nil || len(entries) != 1 || entries[0].Name != "A" {
+	if entries, err := catalog.Entries(t.Context()); err != nil || len(entries) != 1 || entries[0].Name != "A" || entries[0].URL != "https://example.org/a" {
 		t.Errorf("entries %v, error %v", entries, err)
 	}
 	if got := warned(); got != nil {

@@ -130,7 +130,7 @@ func (c *checks) update(id string, change func(*result)) result {
 
 func (c *checks) recent(id string) (known result, fresh bool) {
 	known, _ = c.results.Get(id, cache.Unversioned)
-	return known, !known.asked.IsZero() && c.now().Sub(known.asked).Abs() < CheckInterval
+	return known, c.now().Sub(known.asked).Abs() < CheckInterval
 }
 
 func (known result) answer() (Version, time.Time, error) {

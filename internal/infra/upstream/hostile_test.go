@@ -107,6 +107,34 @@ func TestMediaTypeWithParameter(t *testing.T) {
 	}
 }
 
+// The request for a pack names what the host supports. If the host refuses the filter, another one has none.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 3)
+	refs := service + packet(someCommit+" HEAD\x00shallow side-band-64k ofs-delta no-progress multi_ack_detailed filter more\n") + "0000"
+	url := hostile(t, respond(advertisementType, refs), func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- string(body)
+		fmt.Fprint(w, packet("ERR no"))
+	})
+	_, err := install(t, url, "")
+	wantFault(t, err, fault.UpstreamUnavailable, "", "no")
+	close(asked)
+	want := "want " + someCommit + " shallow side-band-64k agent=foyer ofs-delta no-progress multi_ack_detailed"
+	for _, want := range []string{
+		packet(want+" filter\n") + packet("deepen 1\n") + packet("filter blob:limit=1048577\n") + "0000" + packet("done\n"),
+		packet(want+"\n") + packet("deepen 1\n") + "0000" + packet("done\n"),
+		"", // no more
+	} {
+		if got := <-asked; got != want {
+			t.Errorf("asked for\n%s, want\n%s", got, want)
+		}
+	}
+}
+
 func TestHostilePack(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

@@ -95,6 +95,6 @@ func measure(raw []byte) (depth int, nul bool) {
 			return depth, nul // the end of the text, which is valid JSON
 		}
 		depth = max(depth, d.StackDepth())
-		nul = nul || token.Kind() == '"' && strings.ContainsRune(token.String(), 0)
+		nul = nul || strings.ContainsRune(token.String(), 0)
 	}
 }

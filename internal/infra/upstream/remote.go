@@ -56,11 +56,8 @@ func Parse(raw string) (Remote, error) {
 	case u.Fragment != "":
 		return Remote{}, badURL("The url must not have a fragment (#); name the version in \"tag\".")
 	}
-	s := secret{Query: u.RawQuery}
-	if u.User != nil {
-		s.User = u.User.Username()
-		s.Password, _ = u.User.Password()
-	}
+	s := secret{User: u.User.Username(), Query: u.RawQuery}
+	s.Password, _ = u.User.Password()
 	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	remote := Remote{URL: clean.String()}
 	if len(remote.URL) > maxURLBytes {
@@ -113,9 +110,6 @@ func (r Remote) Key() string {
 // identity returns different texts for Remotes that may get different answers at the same url: an answer to one Remote's
 // credentials is not for others. It does not reveal the secret, so it can be kept in memory.
 func (r Remote) identity() string {
-	if r.secret == nil {
-		return r.Key()
-	}
 	sum := sha256.Sum256(r.secretJSON())
 	return r.Key() + " " + string(sum[:])
 }

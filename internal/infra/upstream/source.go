@@ -85,7 +85,7 @@ func (r *Repo) Newest() (Version, error) { return r.versions.newest() }
 func (r *Repo) Tags(most int) []string {
 	var best []string
 	for tag := range r.versions.tags {
-		if semantic(tag) == "" || len(best) == most && compareTags(tag, best[most-1]) < 0 {
+		if semantic(tag) == "" {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(best, tag, func(other, tag string) int { return compareTags(tag, other) })

@@ -328,18 +328,18 @@ func TestCredentialsAfterRedirectHome(t *testing.T) {
 	repo.Commit(t, app())
 	host.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		lower := strings.ToLower(r.Host)
-		_, password, _ := r.BasicAuth()
+		user, _, _ := r.BasicAuth()
 		switch {
 		case r.Host != lower:
 			http.Redirect(w, r, "http://"+lower+r.URL.RequestURI(), http.StatusMovedPermanently)
 			return true
-		case password != "t0k" || r.URL.Query().Get("token") != "t0k":
+		case user != "t0k" || r.URL.Query().Get("token") != "t0k":
 			w.WriteHeader(http.StatusUnauthorized)
 			return true
 		}
 		return false
 	})
-	raw := strings.Replace(repo.URL, "://127.0.0.1", "://user:t0k@LocalHost", 1) + "?token=t0k"
+	raw := strings.Replace(repo.URL, "://127.0.0.1", "://t0k@LocalHost", 1) + "?token=t0k"
 	if _, err := install(t, raw, ""); err != nil {
 		t.Error(err)
 	}

@@ -99,8 +99,8 @@ func compareTags(a, b string) int {
 
 // Older reports whether a tag is a lower version than another; false if either is not a version.
 func Older(tag, than string) bool {
-	x, y := semantic(tag), semantic(than)
-	return x != "" && y != "" && semver.Compare(x, y) < 0
+	version := semantic(tag)
+	return version != "" && semver.Compare(version, semantic(than)) < 0 // for semver, "" is the lowest
 }
 
 func rank(version string) int {

@@ -22,8 +22,7 @@ var (
 func TestReadAdvertisement(t *testing.T) {
 	t.Parallel()
 	answer := packet("# service=git-upload-pack\n") + "0000" +
-		packet(one+" HEAD\x00shallow symref=HEAD:refs/heads/main\n") +
-		packet(one+" refs/heads/main\n") +
+		packet(one+" refs/heads/main\x00shallow symref=HEAD:refs/heads/main\n") +
 		packet(two+" refs/tags/v1\n") +
 		packet(three+" refs/tags/v1^{}\n") +
 		packet(one+" refs/tags/v2") + "0000"
@@ -31,7 +30,7 @@ func TestReadAdvertisement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Ref{{"HEAD", one, one}, {"refs/tags/v1", two, three}, {"refs/tags/v2", one, one}}
+	want := []Ref{{"refs/tags/v1", two, three}, {"refs/tags/v2", one, one}}
 	if diff := cmp.Diff(want, refs); diff != "" {
 		t.Errorf("refs (-want +got):\n%s", diff)
 	}
