@@ -282,9 +282,9 @@ func safe(address, issuer string) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
+	ip, _ := netip.ParseAddr(u.Hostname())
 	plain := u.Scheme == "http" && strings.HasPrefix(issuer, "http:")
-	return u.Scheme == "https" || plain && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
+	return u.Scheme == "https" || plain && (u.Hostname() == "localhost" || ip.Unmap().IsLoopback())
 }
 
 // refusedCode is the fault for a code that was not exchanged for a token. It shows nothing else that the provider says,
@@ -304,7 +304,7 @@ func refusedCode(ctx context.Context, err error) error {
 func failed(ctx context.Context, cause error) error {
 	cause = fmt.Errorf("identity provider: %w", cause)
 	timeout, ok := errors.AsType[net.Error](cause)
-	if ctx.Err() != nil || errors.Is(cause, context.DeadlineExceeded) || ok && timeout.Timeout() {
+	if ctx.Err() != nil || ok && timeout.Timeout() {
 		return &fault.Error{Kind: fault.UpstreamTimeout, Detail: "The identity provider does not answer in time: try again later, or sign in another way.", Cause: cause}
 	}
 	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: "The identity provider does not answer, or answers wrongly: try again later, or sign in another way.", Cause: cause}

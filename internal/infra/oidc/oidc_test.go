@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -55,6 +56,7 @@ func TestRedeem(t *testing.T) {
 		"verified as a text":  {oidctest.Behaviour{Claims: map[string]any{"email_verified": "true"}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
 		"no address":          {oidctest.Behaviour{Claims: map[string]any{"email": ""}}, oidc.Claims{Subject: "1", EmailVerified: true}},
 		"address by userinfo": {oidctest.Behaviour{Claims: map[string]any{"email": ""}, UserInfo: map[string]any{"sub": "1", "email": "a@x.example", "email_verified": true}}, oidc.Claims{Subject: "1", Email: "a@x.example", EmailVerified: true}},
+		"two addresses":       {oidctest.Behaviour{UserInfo: map[string]any{"sub": "1", "email": "a@x.example"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
 		"audience in a list":  {oidctest.Behaviour{Claims: map[string]any{"aud": []string{"other", "foyer"}, "azp": "foyer"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +88,7 @@ func TestRedeemRefuses(t *testing.T) {
 		"a NUL":              {oidctest.Behaviour{Claims: map[string]any{"sub": "a\x00b"}}, fault.UpstreamUnavailable},
 		"not signed":         {oidctest.Behaviour{Algorithm: "none"}, fault.UpstreamUnavailable},
 		"signed by a secret": {oidctest.Behaviour{Algorithm: "HS256"}, fault.UpstreamUnavailable},
+		"no token endpoint":  {oidctest.Behaviour{Discovery: map[string]any{"token_endpoint": "http://127.0.0.1:1"}}, fault.UpstreamUnavailable},
 		"unknown key":        {oidctest.Behaviour{HideKeys: true}, fault.UpstreamUnavailable},
 		"a long key":         {oidctest.Behaviour{AlsoKeys: []any{map[string]string{"kty": "RSA", "kid": "long", "n": strings.Repeat("x", 4<<10), "e": "AQAB"}}}, fault.UpstreamUnavailable},
 		"a private key":      {oidctest.Behaviour{AlsoKeys: []any{map[string]string{"kty": "EC", "alg": "ES256K", "kid": "private", "d": "AQAB"}}}, fault.UpstreamUnavailable},
@@ -182,9 +185,10 @@ func TestDiscoveryIsSilent(t *testing.T) {
 
 func TestProviderIsDown(t *testing.T) {
 	t.Parallel()
+	elsewhere := oidctest.Start(t)
 	for name, b := range map[string]oidctest.Behaviour{
 		"failing":       {Status: http.StatusInternalServerError},
-		"redirecting":   {Status: http.StatusFound},
+		"redirecting":   {Status: http.StatusTemporaryRedirect, Location: elsewhere.URL + "/moved"},
 		"long":          {Discovery: map[string]any{"x": strings.Repeat("x", 64<<10)}},
 		"unsafe tokens": {Discovery: map[string]any{"token_endpoint": "http://login.example/token"}},
 		"unsafe users":  {Discovery: map[string]any{"userinfo_endpoint": "http://login.example/userinfo"}},
@@ -202,10 +206,14 @@ func TestProviderIsDown(t *testing.T) {
 		if _, err := p.URL(t.Context(), secrets); err != nil {
 			t.Errorf("%s, then up again: %v", name, err)
 		}
-		server.Behave(oidctest.Behaviour{Status: http.StatusInternalServerError})
+		b.Status = cmp.Or(b.Status, http.StatusInternalServerError)
+		server.Behave(b)
 		if _, err := p.Redeem(t.Context(), "code", secrets); !fault.Is(err, fault.UpstreamUnavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if n := elsewhere.Asked("/moved"); n > 0 {
+		t.Errorf("%d redirects were followed", n)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ type Behaviour struct {
 	UserInfo   map[string]any // the response of the userinfo endpoint; nil: there is none
 	Error      string         // sent back instead of a code
 	Status     int            // of every response, if not 0
+	Location   string         // where these responses redirect
 	Silent     string         // the path that never gets a response; "all"
 	Discovery  map[string]any // overrides fields of the provider's metadata
 	PostSecret bool           // accept the client's secret only in the body
@@ -91,6 +93,7 @@ func Start(tb testing.TB) *Provider {
 			case <-stopped:
 			}
 		case b.Status != 0:
+			w.Header().Set("Location", b.Location)
 			w.WriteHeader(b.Status)
 		default:
 			mux.ServeHTTP(w, r)
@@ -157,7 +160,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	back, err := url.Parse(query.Get("redirect_uri"))
-	if err != nil || query.Get("client_id") != clientID || query.Get("response_type") != "code" || query.Get("code_challenge_method") != "S256" {
+	if err != nil || query.Get("client_id") != clientID || query.Get("response_type") != "code" || !strings.HasPrefix(query.Get("scope"), "openid") || query.Get("code_challenge_method") != "S256" {
 		http.Error(w, "a wrong request", http.StatusBadRequest)
 		return
 	}
