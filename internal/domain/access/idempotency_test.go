@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"testing"
@@ -118,6 +119,38 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		}
 		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || kept.Status != 201 {
 			t.Errorf("sent again: %+v, %v", kept, err)
+		}
+	})
+}
+
+// Of two retries that find a lease ended at once, only one carries the request out.
+func TestLeaseIsOvertakenOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		claim := func() error {
+			_, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil)
+			return err
+		}
+		if err := claim(); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(answerLease + time.Second)
+		claimed := make(chan error, 2)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM idempotency FOR UPDATE`); err != nil {
+				return err
+			}
+			for range 2 {
+				go func() { claimed <- claim() }()
+			}
+			return dbtest.AwaitWaiting(t.Context(), d, 2, claimed)
+		})
+		first, second := <-claimed, <-claimed
+		if (first == nil) == (second == nil) || !fault.Is(cmp.Or(first, second), fault.IdempotencyInProgress) || err != nil {
+			t.Errorf("%v, %v, %v", first, second, err)
 		}
 	})
 }
