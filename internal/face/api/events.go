@@ -112,12 +112,7 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 // is over, the client disconnects, or the caller may no longer see them.
 func (a *API) eachEvents(r *http.Request, c access.Caller, q eventQuery, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
 	r = r.WithContext(event.Polling(r.Context()))
-	mayStill := a.recheck(r, c, func(again access.Caller) error {
-		if err := again.Scope.Require(access.All); err != nil {
-			return err
-		}
-		return event.MaySee(again)
-	})
+	mayStill := a.recheck(r, c, event.MaySee)
 	for {
 		goOn, more := false, false
 		err := inflight.InPart(r.Context(), func(ctx context.Context) (err error) { //nolint:contextcheck // it is that of the request
