@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // If a server is told to stop, or its batch has taken long enough, the events it did not get to are sent in the next
@@ -319,6 +322,47 @@ func TestLimitOfWebhooks(t *testing.T) {
 		_, err := r.Create(r.Context(), r.caller, Draft{URL: patch.Of("https://hooks.example.com/"), Events: patch.Of([]string{"app.*"})})
 		if !fault.Is(err, fault.Invalid) {
 			r.Errorf("one more than there may be: %v", err)
+		}
+	})
+}
+
+// Two servers that look at a webhook at once do not send the same events, and of two changes at once none is lost.
+func TestWebhookAtOnce(t *testing.T) {
+	each(t, func(r rig) {
+		w := r.webhook(r.receiver().URL, "app.*")
+		r.happen(3)
+		together := func(do ...func() error) {
+			ended := make(chan error, len(do))
+			err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM webhooks FOR UPDATE`); err != nil {
+					return err
+				}
+				for _, do := range do {
+					go func() { ended <- do() }()
+				}
+				return dbtest.AwaitWaiting(r.Context(), r.DB, len(do), ended)
+			})
+			for range do {
+				err = cmp.Or(err, <-ended)
+			}
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		var taken atomic.Int64
+		take := func() error {
+			_, b, err := r.next(r.Context(), w, batch{}, true)
+			taken.Add(int64(len(b.deliveries)))
+			return err
+		}
+		change := func(d Draft) func() error {
+			return func() error { _, err := r.Update(r.Context(), r.caller, w.ID, d); return err }
+		}
+		together(take, take)
+		together(change(Draft{Description: patch.Of("new")}), change(Draft{Events: patch.Of([]string{"site.*"})}))
+		found, err := r.Get(r.Context(), r.caller, w.ID)
+		if taken.Load() != 3 || found.Description != "new" || found.Events[0] != "site.*" || err != nil {
+			r.Errorf("took %d of 3; %+v, %v", taken.Load(), found, err)
 		}
 	})
 }
