@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// A request without a key but with a valid token does not count against its address.
+// A request with a valid key, or without one but with a valid token, does not count against its address.
 func TestRightIsNotCounted(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
 		r.db.Now = func() time.Time { return now }
 		token := r.token(r.invite("ada@example.com"))
+		r.wantStatus(r.key, "GET", apps+"0", "", 404)
 		for _, c := range []struct {
 			token string
 			left  string
