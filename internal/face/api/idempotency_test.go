@@ -88,6 +88,8 @@ func TestIdempotency(t *testing.T) {
 			}
 			r.wantKept(c[1])
 		}
+		same := r.once("same", "PATCH", webhook, `{"description":"new"}`) // changes nothing, so its answer is stored later
+		r.compare("the same again", r.once("same", "PATCH", webhook, `{"description":"new"}`), 200, same.body)
 	})
 }
 
