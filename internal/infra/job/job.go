@@ -240,7 +240,7 @@ func (q *Queue) takeOf(ctx context.Context, kinds []string) (j Job, found bool, 
 	if len(kinds) == 0 {
 		return Job{}, false, nil
 	}
-	if found, err = anyDue(ctx, q.db, q.db.Now(), kinds); !found {
+	if found, err = anyDue(ctx, q.db, q.db.Now(), kinds); err != nil || !found {
 		return Job{}, false, err
 	}
 	err = q.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
@@ -279,7 +279,7 @@ func (w worker) record(ctx context.Context, j Job, failed error) {
 	var ended error
 	finish := func(ctx context.Context, tx *db.Tx) (err error) {
 		ended = nil
-		if held, err = end(ctx, tx, j, next, now, again); !held || kind.Ended == nil {
+		if held, err = end(ctx, tx, j, next, now, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease had ended, and another server has taken the job
 		}
 		ended = kind.Ended(ctx, tx, j, failed, again)

@@ -18,9 +18,9 @@ const (
 	// maxChecks limits the number of results in memory, of about 300 bytes each.
 	maxChecks = 10_000
 
-	// MaxAsking is how many upstreams Check asks at once, at most half of them for one tenant, and maxAskingWait how many
+	// maxAsking is how many upstreams Check asks at once, at most half of them for one tenant, and maxAskingWait how many
 	// more may wait.
-	MaxAsking     = 8
+	maxAsking     = 8
 	maxAskingWait = 48
 )
 
@@ -46,7 +46,7 @@ type result struct {
 
 func newChecks(now func() time.Time) *checks {
 	return &checks{
-		now: now, results: cache.Cache[string, result]{Max: maxChecks}, queue: fair.New(MaxAsking, maxAskingWait, "Too many apps are being checked for updates"),
+		now: now, results: cache.Cache[string, result]{Max: maxChecks}, queue: fair.New(maxAsking, maxAskingWait, "Too many apps are being checked for updates"),
 	}
 }
 
@@ -66,7 +66,7 @@ func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Ver
 	return known.answer()
 }
 
-// askInTurn waits until fewer than MaxAsking upstreams are being asked, and asks once for all tenants.
+// askInTurn waits until fewer than maxAsking upstreams are being asked, and asks once for all tenants.
 func (s *Source) askInTurn(ctx context.Context, tenant string, r Remote) (result, error) {
 	leave, err := s.checks.queue.Enter(ctx, tenant)
 	if err != nil {

@@ -33,7 +33,7 @@ func (p *packets) next() (payload []byte, flush bool, err error) {
 	switch {
 	case err == nil && size == 0:
 		return nil, true, nil
-	case size < 4 || size > maxPacket:
+	case err != nil || size < 4 || size > maxPacket:
 		return nil, false, broken(errors.New("it has a packet of no valid length"))
 	}
 	payload = p.buf[4:size]
