@@ -432,6 +432,17 @@ func TestSaveWhileErasing(t *testing.T) {
 	}
 }
 
+// The same is true of sharing a new app: another organization could place it, and would keep it.
+func TestShareWhileErasing(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Postgres(t)
+	s := start(t, config.Config{Database: url})
+	whileErasing(t, s, url, []int{3}, func(ctx context.Context) error {
+		_, err := s.CreateApp(ctx, client.AppDraft{Name: "Late", PluginType: "source", IsGlobal: true, Source: client.Files{"site.ts": "export const n = 1"}})
+		return err
+	})
+}
+
 // whileErasing erases the organization of a server. After each of the given numbers of erasers it starts a change,
 // which must wait for the erasure, unless the server knows of it already, and be refused.
 func whileErasing(t *testing.T, s *running, url string, after []int, change func(context.Context) error) {

@@ -59,8 +59,10 @@ func (s Service) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// LockAll locks all apps of an organization that is about to be erased.
+// LockAll locks all apps of an organization that is about to be erased. No app is shared meanwhile: otherwise another
+// organization could place one after its own sites were updated, and their pages would go on asking for it.
 func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
+	LockSharing(tx, organizationID)
 	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id FOR UPDATE`, organizationID)
 }
 
