@@ -3,6 +3,7 @@ package org
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,12 +136,13 @@ func (s Service) EraseOrganization(ctx context.Context, id string) (Organization
 
 // purge removes what an erased organization has left.
 func (s Service) purge(ctx context.Context) error {
+	var left error
 	if s.Tidy != nil {
 		if err := s.Tidy(ctx); err != nil {
-			return fmt.Errorf("it is deleted, but not all texts of its apps: %w; the hourly cleanup deletes the rest", err)
+			left = fmt.Errorf("it is deleted, but not all texts of its apps: %w; the hourly cleanup deletes the rest", err)
 		}
 	}
-	return s.DB.Purge()
+	return errors.Join(left, s.DB.Purge())
 }
 
 // EraseMembers removes the memberships of an organization. It locks them in the order in which access.Keys.FlushUse changes them.

@@ -144,6 +144,24 @@ func joinBackwards(t *testing.T, s org.Service) (first org.Membership, others []
 	return add(ids[0], "ada@x.example"), others
 }
 
+// The log is emptied even if not all texts of an erased organization can be deleted now.
+func TestEraseWithoutTidy(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "foyer.db")
+	d := dbtest.Open(t, "sqlite:"+path)
+	s := org.Service{DB: d, Keys: access.NewKeys(d), Tidy: func(context.Context) error { return errors.New("busy") }}
+	o, err := s.Create(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.EraseOrganization(t.Context(), o.ID); err == nil || err.Error() != "it is deleted, but not all texts of its apps: busy; the hourly cleanup deletes the rest" {
+		t.Errorf("got %v", err)
+	}
+	if log, err := os.ReadFile(path + "-wal"); err != nil || len(log) != 0 {
+		t.Errorf("%d bytes are in the log, %v", len(log), err)
+	}
+}
+
 // A user is erased even if there is no room to empty the log: the error says so, and a restart empties the log. Not
 // parallel: the limit is for the whole process.
 func TestEraseWithoutRoomForTheLog(t *testing.T) {
