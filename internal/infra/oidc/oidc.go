@@ -282,9 +282,9 @@ func safe(address, issuer string) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
-	ip, _ := netip.ParseAddr(u.Hostname())
+	ip, err := netip.ParseAddr(u.Hostname())
 	plain := u.Scheme == "http" && strings.HasPrefix(issuer, "http:")
-	return u.Scheme == "https" || plain && (u.Hostname() == "localhost" || ip.Unmap().IsLoopback())
+	return u.Scheme == "https" || plain && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
 }
 
 // refusedCode is the fault for a code that was not exchanged for a token. It shows nothing else that the provider says,
