@@ -266,24 +266,27 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		jobs := []string{"null", `{"two": {}}`}
-		for i, name := range []string{"One", "Two"} {
+		jobs := []string{`{"one": {}}`, "null", `{"three": {}}`}
+		for i, name := range []string{"One", "Two", "Three"} {
 			site := source.Edit{Field: "source", Name: "site.ts", Text: patch.Of(fmt.Sprintf("export const a = %d", i))}
 			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []source.Edit{manifest(name, jobs[i]), site}); err != nil {
 				r.Fatal(err)
 			}
 		}
-		for _, number := range []string{"1", "2"} { // an upgrade to a version reads the fields of its plugin.json
+		for _, number := range []string{"1", "2", "3"} { // an upgrade to a version reads the fields of its plugin.json
 			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(number)}); err != nil {
 				r.Fatal(err)
 			}
 		}
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))}); err != nil {
-			r.Fatal(err)
-		}
-		got, err := r.Get(r.Context(), r.caller, p.ID)
-		if err != nil || got.Name != "One" || got.Icon != "One.png" || got.PublicJobs != "" {
-			r.Errorf("%s, %s, %s, %v", got.Name, got.Icon, got.PublicJobs, err)
+		for i, want := range []string{"Two Two.png ", `One One.png {"one":{}}`} {
+			number := int64(3 - i)
+			if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: patch.Of(number - 1)}); err != nil {
+				r.Fatal(err)
+			}
+			got, err := r.Get(r.Context(), r.caller, p.ID)
+			if shown := got.Name + " " + got.Icon + " " + got.PublicJobs; err != nil || shown != want {
+				r.Errorf("%s, want %s, %v", shown, want, err)
+			}
 		}
 	})
 }
