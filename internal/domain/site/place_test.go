@@ -106,7 +106,7 @@ func TestPlacementFaults(t *testing.T) {
 	})
 }
 
-// Null removes a value, also of a setting that the app no longer has.
+// Null removes a value, also of a field that the app no longer has.
 func TestRemoveUnknownValue(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key":"a","type":"string","site":true}]`)
@@ -118,8 +118,8 @@ func TestRemoveUnknownValue(t *testing.T) {
 	})
 }
 
-// If settings have one key, the first counts, and it is secret if any of them is. Those without a key count for nothing.
-func TestSettingsOfOneKey(t *testing.T) {
+// If fields have one key, the first counts, and it is secret if any of them is. Those without a key count for nothing.
+func TestFieldsOfOneKey(t *testing.T) {
 	t.Parallel()
 	all := keyed(`[{"key":"a","site":true,"type":"number"},{"markdown":"x"},{"key":"b","site":true},{"key":"a","secret":true}]`)
 	if len(all) != 2 || all[0].Type != "number" || !all[0].Secret || all[1].Key != "b" || all[1].Secret {
