@@ -151,7 +151,7 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		v.want(200, "Shop is as it was at revision 2 again.", v.post(site+"/history", "do", "restore", "revision", "2"))
 		v.want(200, "Chat stopped.", v.get(site+"/history"))
 		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
-		v.want(200, "No page has sent a report. Reports of pages on other origins", v.get(site+"/health?days=7"))
+		v.want(200, "No page has sent a report. If a site has origins", v.get(site+"/health?days=7"))
 	})
 }
 
