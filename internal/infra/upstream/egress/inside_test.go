@@ -16,7 +16,7 @@ func TestNamesInside(t *testing.T) {
 	told := func(err error) *fault.Error {
 		return fault.Of(explain("git.example:443", &net.OpError{Op: "dial", Net: "tcp", Err: err}))[0]
 	}
-	for address, what := range map[string]string{"10.0.0.1:443": "private", "127.0.0.1:443": "loopback"} {
+	for address, what := range map[string]string{"10.0.0.1:443": "private", "127.0.0.1:443": "loopback", "[fe80::1%lo]:443": "not public"} {
 		_, err := New(nil).http.Transport.(*http.Transport).DialContext(t.Context(), "tcp", address) // after the name is resolved
 		inside := told(err)
 		if inside.Kind != fault.Invalid || inside.Field != "url" || !strings.Contains(inside.Detail, what) {

@@ -21,21 +21,27 @@ var (
 
 func TestReadAdvertisement(t *testing.T) {
 	t.Parallel()
-	answer := packet("# service=git-upload-pack\n") + "0000" +
-		packet(one+" refs/heads/main\x00shallow symref=HEAD:refs/heads/main\n") +
-		packet(two+" refs/tags/v1\n") +
-		packet(three+" refs/tags/v1^{}\n") +
-		packet(one+" refs/tags/v2") + "0000"
-	refs, capabilities, err := readAdvertisement(&packets{r: strings.NewReader(answer)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Ref{{"refs/tags/v1", two, three}, {"refs/tags/v2", one, one}}
-	if diff := cmp.Diff(want, refs); diff != "" {
-		t.Errorf("refs (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"shallow", "symref=HEAD:refs/heads/main"}, capabilities); diff != "" {
-		t.Errorf("capabilities (-want +got):\n%s", diff)
+	tags := []Ref{{"refs/tags/v1", two, three}, {"refs/tags/v2", one, one}}
+	for first, want := range map[string][]Ref{
+		"HEAD":            append([]Ref{{"HEAD", one, one}}, tags...),
+		"refs/heads/main": tags,
+	} {
+		answer := packet("# service=git-upload-pack\n") + "0000" +
+			packet(one+" "+first+"\x00shallow symref=HEAD:refs/heads/main\n") +
+			packet(one+" refs/heads/main\n") +
+			packet(two+" refs/tags/v1\n") +
+			packet(three+" refs/tags/v1^{}\n") +
+			packet(one+" refs/tags/v2") + "0000"
+		refs, capabilities, err := readAdvertisement(&packets{r: strings.NewReader(answer)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, refs); diff != "" {
+			t.Errorf("refs (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"shallow", "symref=HEAD:refs/heads/main"}, capabilities); diff != "" {
+			t.Errorf("capabilities (-want +got):\n%s", diff)
+		}
 	}
 }
 
