@@ -118,16 +118,16 @@ func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind
 	ctx = purpose.With(ctx, "jobs")
 	w := q.worker(log, kinds)
 	scheduled := w.schedule(ctx)
-	var awaited, others, returning []string
+	awaited, others, returning := group{}, group{many: true}, group{}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		of := &others
 		switch kind := kinds[name]; {
 		case kind.Every > 0:
-			returning = append(returning, name)
+			of = &returning
 		case kind.Awaited:
-			awaited = append(awaited, name)
-		default:
-			others = append(others, name)
+			of = &awaited
 		}
+		of.kinds = append(of.kinds, name)
 	}
 	var working sync.WaitGroup
 	for range workers {
@@ -204,7 +204,7 @@ func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan str
 }
 
 // work does jobs, one after the other, whenever it is woken: those of the first group of kinds before those of the next.
-func (w worker) work(ctx context.Context, woken chan struct{}, groups ...[]string) {
+func (w worker) work(ctx context.Context, woken chan struct{}, groups ...group) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	for ctx.Err() == nil {
@@ -225,9 +225,9 @@ func (w worker) work(ctx context.Context, woken chan struct{}, groups ...[]strin
 }
 
 // take claims a job of the first group of kinds that has a due one.
-func (q *Queue) take(ctx context.Context, groups [][]string) (j Job, found bool, err error) {
-	for _, kinds := range groups {
-		if j, found, err = q.takeOf(ctx, kinds); found || err != nil {
+func (q *Queue) take(ctx context.Context, groups []group) (j Job, found bool, err error) {
+	for _, g := range groups {
+		if j, found, err = q.takeOf(ctx, g); found || err != nil {
 			break
 		}
 	}
@@ -236,16 +236,16 @@ func (q *Queue) take(ctx context.Context, groups [][]string) (j Job, found bool,
 
 // takeOf claims the job that has been due longest, of some of the kinds that this server knows: another server may send
 // mail, or be newer.
-func (q *Queue) takeOf(ctx context.Context, kinds []string) (j Job, found bool, err error) {
-	if len(kinds) == 0 {
+func (q *Queue) takeOf(ctx context.Context, g group) (j Job, found bool, err error) {
+	if len(g.kinds) == 0 {
 		return Job{}, false, nil
 	}
-	if found, err = anyDue(ctx, q.db, q.db.Now(), kinds); err != nil || !found {
+	if found, err = anyDue(ctx, q.db, q.db.Now(), g); err != nil || !found {
 		return Job{}, false, err
 	}
 	err = q.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		claimed, now := time.Now(), q.db.Now() //nolint:forbidigo // see Job.claimed
-		if j, err = nextDue(ctx, tx, now, kinds); err != nil {
+		if j, err = nextDue(ctx, tx, now, g); err != nil {
 			return err
 		}
 		j.Attempt, j.claimed = j.Attempt+1, claimed

@@ -61,7 +61,7 @@ func put(t *testing.T, q *Queue, kind string, items ...string) {
 
 func take(t *testing.T, q *Queue) (Job, bool) {
 	t.Helper()
-	j, found, err := q.takeOf(t.Context(), []string{"count", "fail", "kind", "panic", "slow", "tidy"})
+	j, found, err := q.takeOf(t.Context(), group{kinds: []string{"count", "fail", "kind", "panic", "slow", "tidy"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +472,7 @@ func TestPanicsAreTriedAgainAndUnknownKindsLeft(t *testing.T) {
 		if j, _ := take(t, q); j.Kind != "panic" || j.Attempt != 2 {
 			t.Errorf("%+v: not tried again", j)
 		}
-		if j, found, err := q.takeOf(t.Context(), []string{"unknown"}); err != nil || !found || j.Attempt != 1 {
+		if j, found, err := q.takeOf(t.Context(), group{kinds: []string{"unknown"}}); err != nil || !found || j.Attempt != 1 {
 			t.Errorf("%+v, %t, %v: not left as it was", j, found, err)
 		}
 	})

@@ -23,7 +23,7 @@ func TestLostLeaseEndsTheTry(t *testing.T) {
 		"taken": {time.Minute, func(c *clock, q *Queue, _ func() error) error { // longer than the test, which must not end because of it
 			for { // until it is taken before the next renewal
 				c.move(time.Hour)
-				if _, found, err := q.takeOf(context.Background(), []string{"slow"}); err != nil || found {
+				if _, found, err := q.takeOf(context.Background(), group{kinds: []string{"slow"}}); err != nil || found {
 					return err
 				}
 			}

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -45,25 +46,39 @@ func (q *Queue) OldestOf(ctx context.Context, kinds ...string) (time.Duration, e
 	return q.db.Now().Sub(at), nil
 }
 
-// due returns the condition for due jobs of some kinds, with its arguments.
-func due(now time.Time, kinds []string) (condition string, args []any) {
-	args = []any{now}
-	condition = ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + queries.Arg(&args, kinds...) + `)`
-	return condition, args
+// group is some kinds of jobs.
+type group struct {
+	kinds []string
+	many  bool // jobs may wait, a hundred thousand while a mail server is down
+}
+
+// due returns the condition for jobs of some kinds that are due at $1. Where there may be many, they are found in the
+// order of their times: a column with something added to it is hidden from the engine, which would otherwise read all
+// jobs of the kinds to find the first. Where there are few, they are found by their kinds, not among all that are due:
+// the kinds are no arguments, so that PostgreSQL knows how few there are.
+func (g group) due() string {
+	kind := `kind`
+	if g.many {
+		kind += ` || ''`
+	}
+	return ` WHERE run_at <= $1 AND NOT is_held AND ` + kind + ` IN ('` + strings.Join(g.kinds, `', '`) + `')`
 }
 
 // anyDue checks without locks before nextDue locks, since there is usually nothing to do.
-func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
-	condition, args := due(now, kinds)
-	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM jobs`+condition+`)`, args...)
+func anyDue(ctx context.Context, q db.Querier, now time.Time, g group) (bool, error) {
+	return db.One[bool](ctx, q, nil, selectAny+g.due()+firstDue+`) AS first`, now)
 }
 
-func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job, error) {
-	condition, args := due(now, kinds)
-	return db.One(ctx, tx, (*Job).fields, `
-		SELECT id, kind, item, attempts, created_at FROM jobs`+condition+`
-		ORDER BY run_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`, args...)
+func nextDue(ctx context.Context, tx *db.Tx, now time.Time, g group) (Job, error) {
+	return db.One(ctx, tx, (*Job).fields, selectDue+g.due()+firstDue+` FOR UPDATE SKIP LOCKED`, now)
 }
+
+// selectAny looks for the first one, too: to find any, PostgreSQL might read all jobs.
+const (
+	selectDue = `SELECT id, kind, item, attempts, created_at FROM jobs`
+	selectAny = `SELECT COUNT(*) > 0 FROM (SELECT 1 FROM jobs`
+	firstDue  = ` ORDER BY run_at, id LIMIT 1`
+)
 
 // Hold stops all jobs of some kinds from being done, until Resume: the jobs of a restored backup may have been done since
 // it was made.

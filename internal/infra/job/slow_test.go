@@ -79,7 +79,7 @@ func TestWake(t *testing.T) {
 				return nil
 			}}})
 			for range 3 {
-				working.Go(func() { w.work(ctx, q.wake, []string{"kind"}) })
+				working.Go(func() { w.work(ctx, q.wake, group{kinds: []string{"kind"}}) })
 			}
 			synctest.Wait() // until all have looked
 			put(t, q, "kind", "a", "b", "c")

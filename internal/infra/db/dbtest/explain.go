@@ -2,6 +2,8 @@ package dbtest
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,6 +96,28 @@ func Explain(tb testing.TB, d *db.DB, query string, args ...any) []string {
 	steps, err := db.All(tb.Context(), d, detail, explain+query, args...)
 	if err != nil || len(steps) == 0 {
 		tb.Fatal(steps, err)
+	}
+	return steps
+}
+
+// ExplainPrepared is Explain for a statement that is run again and again: PostgreSQL then plans it without its arguments.
+func ExplainPrepared(tb testing.TB, d *db.DB, query string, args ...any) (steps []string) {
+	tb.Helper()
+	if IsSQLite(tb, d) {
+		return Explain(tb, d, query, args...)
+	}
+	err := d.InTx(tb.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for _, before := range []string{`SET LOCAL plan_cache_mode = force_generic_plan`, `PREPARE explained AS ` + query} {
+			if err := db.Exec(ctx, tx, before); err != nil {
+				return err
+			}
+		}
+		var err error
+		steps, err = db.All[string](ctx, tx, nil, `EXPLAIN EXECUTE explained (NULL`+strings.Repeat(`, NULL`, len(args)-1)+`)`)
+		return errors.Join(err, db.Exec(ctx, tx, `DEALLOCATE explained`))
+	})
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return steps
 }
