@@ -79,15 +79,21 @@ func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 // than possible was stored before the clock stepped back.
 func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
 	fields := func(w *Webhook) []any { return append(w.fields(), &w.took) }
-	return db.All(ctx, q, fields, `
-		SELECT `+columns+`, took FROM (SELECT w.*,
-			COALESCE((SELECT d.duration_ms FROM webhook_deliveries d WHERE d.webhook_id = w.id ORDER BY d.id DESC LIMIT 1), 0) AS took
+	return db.All(ctx, q, fields, selectWebhooks, now, maxFine+maxOther, now.Add(maxAhead), now.Add(maxPause), turnTime.Milliseconds())
+}
+
+// selectWebhooks finds each delivery at the place in an index where it would be, if there is one, and looks at the first
+// and the last due time. If asked for any due delivery, or for the last one of a webhook, PostgreSQL might read those of
+// all webhooks, as it expects to find one soon.
+const selectWebhooks = `
+		SELECT ` + columns + `, took FROM (SELECT w.*,
+			COALESCE((SELECT CASE d.webhook_id WHEN w.id THEN d.duration_ms END FROM webhook_deliveries d
+				WHERE (d.webhook_id, d.id) < (w.id + 1, 0) ORDER BY d.webhook_id DESC, d.id DESC LIMIT 1), 0) AS took
 			FROM webhooks w WHERE enabled AND NOT is_held AND (lease_until <= $1 OR lease_until > $3)
 			AND (position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = w.organization_id)
-				OR EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND (d.due_at <= $1 OR d.due_at > $4)))) AS w
-		ORDER BY CASE WHEN failing_since IS NULL AND took <= $5 THEN 0 ELSE 1 END, lease_until, id LIMIT $2`,
-		now, maxFine+maxOther, now.Add(maxAhead), now.Add(maxPause), turnTime.Milliseconds())
-}
+				OR (SELECT MIN(d.due_at) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) <= $1
+				OR (SELECT MAX(d.due_at) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) > $4)) AS w
+		ORDER BY CASE WHEN failing_since IS NULL AND took <= $5 THEN 0 ELSE 1 END, lease_until, id LIMIT $2`
 
 // setTurn stores how far a server has come in sending to a webhook.
 func setTurn(ctx context.Context, tx *db.Tx, w Webhook) error {
@@ -125,10 +131,17 @@ func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 }
 
 func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, limit int) ([]Delivery, error) {
-	return db.All(ctx, q, (*Delivery).fields, `
-		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4 AND (due_at <= $2 OR due_at > $5)
-		ORDER BY due_at, id LIMIT $3`, w.ID, now, limit, w.OrganizationID, now.Add(maxPause))
+	return db.All(ctx, q, (*Delivery).fields, selectDue, w.ID, now, limit, w.OrganizationID, now.Add(maxPause))
 }
+
+// selectDue finds the first deliveries of both sorts in the order of an index: with one condition for both, SQLite would
+// sort all that are due, and PostgreSQL read all that are not.
+const selectDue = firstDue + `due_at <= $2` + byDue + `) AS due UNION ALL ` + firstDue + `due_at > $5` + byDue + `) AS ahead` + byDue
+
+const (
+	firstDue = `SELECT * FROM (SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4 AND `
+	byDue    = ` ORDER BY due_at, id LIMIT $3`
+)
 
 // failPending ends the deliveries of a webhook that are still due.
 func failPending(ctx context.Context, tx *db.Tx, w Webhook) error {
