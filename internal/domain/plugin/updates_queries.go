@@ -24,12 +24,15 @@ func setFirstDue(ctx context.Context, tx *db.Tx, url string, at time.Time) error
 // wrong.
 const isDue = `(check_due_at <= $1 OR check_due_at > $2)`
 
-// dueURLs returns the urls of upstreams that are due, oldest first.
+// dueURLs returns the urls of upstreams that are due, oldest first, in the order of an index, so that it reads no others.
+// The apps from an upstream are due together.
 func dueURLs(ctx context.Context, tx *db.Tx, now, latest time.Time, limit int) ([]string, error) {
-	return db.All[string](ctx, tx, nil, `
-		SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND `+isDue+`
-		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $3`, now, latest, limit)
+	return db.All[string](ctx, tx, nil, firstURLs, now, latest, limit)
 }
+
+const firstURLs = `
+	SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND ` + isDue + `
+	GROUP BY check_due_at, url_key ORDER BY check_due_at, url_key LIMIT $3`
 
 // lockSourcesAt locks the sources of the apps that come from some upstreams, in the order in which erasing an
 // organization locks them.
