@@ -24,3 +24,14 @@ func TestFirstURLsReadFewSources(t *testing.T) {
 		}
 	})
 }
+
+// Which versions the sites have is read once, not for each version.
+func TestSurplusReadsPlacementsOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		plan := strings.Join(dbtest.Explain(t, d, surplus, int64(1), maxSaved), "\n")
+		if strings.Contains(plan, "CORRELATED") || !dbtest.IsSQLite(t, d) && !strings.Contains(plan, "hashed SubPlan") {
+			t.Errorf("placements are read for each version:\n%s", plan)
+		}
+	})
+}

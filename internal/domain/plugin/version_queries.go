@@ -158,13 +158,16 @@ func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
 // listSurplus returns the saved versions beyond the newest maxSaved, except the current one and those that sites run or
 // are pinned to.
 func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
-	return db.All[int64](ctx, tx, nil, `
-		SELECT id FROM (
-			SELECT id, number FROM plugin_versions v WHERE v.plugin_id = $1 AND v.commit_name = '' AND NOT EXISTS (
-				SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND (p.version = v.number OR p.kept = v.number))
-			ORDER BY v.number DESC LIMIT 1000 OFFSET $2) surplus
-		WHERE number <> (SELECT current_number FROM plugin_sources WHERE plugin_id = $1)`, pluginID, maxSaved)
+	return db.All[int64](ctx, tx, nil, surplus, pluginID, maxSaved)
 }
+
+// surplus reads the placements of the app once, not for each version.
+const surplus = `
+	SELECT id FROM (
+		SELECT id, number FROM plugin_versions v WHERE v.plugin_id = $1 AND v.commit_name = '' AND v.number NOT IN (
+			SELECT version FROM placements WHERE app_id = $1 UNION SELECT kept FROM placements WHERE app_id = $1)
+		ORDER BY v.number DESC LIMIT 1000 OFFSET $2) surplus
+	WHERE number <> (SELECT current_number FROM plugin_sources WHERE plugin_id = $1)`
 
 func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
