@@ -56,10 +56,13 @@ func readVersions(text string) []report.Version {
 
 // listLately lists the versions in the manifests of a site since a time, in the format of revisions.
 func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time) ([]string, error) {
-	return db.All[string](ctx, q, nil, `
-		SELECT DISTINCT r.versions FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
-		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
+	return db.All[string](ctx, q, nil, selectLately, siteID, since)
 }
+
+// selectLately begins with the revision that the site had then, so that it does not read those before.
+const selectLately = `
+	SELECT DISTINCT versions FROM site_revisions WHERE site_id = $1 AND revision >= COALESCE((
+		SELECT revision FROM site_revisions WHERE site_id = $1 AND created_at <= $2 ORDER BY revision DESC LIMIT 1), 0)`
 
 func (r *Revision) fields() []any {
 	return []any{&r.Number, &r.Apps, &r.From, db.Null(&r.Until), &r.User.ID, &r.User.Email, &r.User.FirstName, &r.RequestID}

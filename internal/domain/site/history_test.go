@@ -13,6 +13,7 @@ import (
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 func TestHistory(t *testing.T) {
@@ -187,4 +188,14 @@ func TestTidyHistory(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a site has run lately is found among the revisions since then, not among all.
+func TestLatelyReadsFewRevisions(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+t.TempDir()+"/foyer.db")
+	steps := dbtest.Explain(t, d, selectLately, int64(1), d.Now())
+	if !strings.Contains(steps[0], "(site_id=? AND revision>?)") {
+		t.Errorf("all revisions are read: %q", steps)
+	}
 }
