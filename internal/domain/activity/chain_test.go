@@ -573,3 +573,25 @@ func TestTidyAfterMeddling(t *testing.T) {
 		}
 	})
 }
+
+// Dropping data waits for nobody in an organization that has nothing to drop.
+func TestDropDataOfNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		record(t, d, ours, 3)
+		numberAll(t, d)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			lockStored(tx)
+			if _, err := HeadOf(ctx, tx, ours); err != nil {
+				return err
+			}
+			outside, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, err := dropData(outside, d, ours, d.Now().Add(-time.Hour))
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -70,7 +70,11 @@ func DropData(ctx context.Context, d *db.DB, before time.Time) error {
 // dataBatch is how many entries at most lose their data at a time.
 const dataBatch = 500
 
+// dropData locks nothing if there is nothing to drop, as in most organizations each time.
 func dropData(ctx context.Context, d *db.DB, organizationID string, before time.Time) (more bool, err error) {
+	if last, err := lastBefore(ctx, d, organizationID, before); err != nil || last == 0 {
+		return false, err
+	}
 	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		more = false
 		lockStored(tx)
@@ -109,8 +113,8 @@ func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
 
 // lastBefore returns the number of the last entry made before a time, among the next entries to lose their data; 0:
 // there is none.
-func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (int64, error) {
-	return db.One[int64](ctx, tx, nil, `
+func lastBefore(ctx context.Context, q db.Querier, organizationID string, before time.Time) (int64, error) {
+	return db.One[int64](ctx, q, nil, `
 		SELECT COALESCE(MAX(number), 0) FROM (
 			SELECT n.number, a.created_at FROM `+byNumber.entries()+` WHERE n.organization_id = $1
 			AND n.number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY n.number LIMIT $3) AS next
