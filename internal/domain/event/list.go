@@ -25,13 +25,18 @@ func MaySee(c access.Caller) error {
 const maxRead = 5000
 
 // After returns the events after a sequence, the oldest first: at most limit of them, and about bytes in size. next is
-// where to go on: the number of the last entry that was read. more reports whether there may be further ones.
+// where to go on: the number of the last entry that was read, which may be no event, so that those who wait for events do
+// not read the same entries again and again. more reports whether there may be further ones.
 func (s Service) After(ctx context.Context, c access.Caller, after int64, limit, bytes int) (events []Event, next int64, more bool, err error) {
 	if err := MaySee(c); err != nil {
 		return nil, after, false, err
 	}
+	head, err := activity.HeadOf(ctx, s.DB, c.Organization.ID)
+	if err != nil {
+		return nil, after, false, err
+	}
 	since := s.DB.Now().Add(-keptFor)
-	more = true
+	more = head.Number > after
 	for read := 0; more && len(events) < limit && read < maxRead && bytes > 0; {
 		var entries []activity.Stored
 		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit-len(events), bytes); err != nil {
@@ -45,6 +50,9 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit,
 				events = append(events, ev)
 			}
 		}
+	}
+	if !more {
+		after = max(after, head.Number)
 	}
 	return events, after, more, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A list ends at its limit of bytes, however many events are asked for, and the next list goes on there.
@@ -53,6 +55,28 @@ func TestKeptFor30Days(t *testing.T) {
 			if from, err := r.Begin(r.Context(), r.caller, 0); err != nil || (from == 0) != (c.left > 0) {
 				r.Errorf("%s later a list begins after %d, %v", c.pass, from, err)
 			}
+		}
+	})
+}
+
+// Entries that are no events are read once.
+func TestListGoesOnAfterTheLastEntry(t *testing.T) {
+	each(t, func(r rig) {
+		r.happen(1)
+		r.webhook(r.receiver().URL, "app.*")
+		r.number()
+		events, next, _, err := r.After(r.Context(), r.caller, 0, 10, 1<<20)
+		if err != nil || len(events) != 1 || next != 2 {
+			r.Errorf("%d events, next is %d, %v", len(events), next, err)
+		}
+		before := dbtest.Statements(r.DB)
+		events, next, more, err := r.After(r.Context(), r.caller, next, 10, 1<<20)
+		if statements := dbtest.Statements(r.DB) - before; err != nil || len(events) != 0 || next != 2 || more || statements != 1 {
+			r.Errorf("again: %d events, next is %d, more: %t, after %d statements, %v", len(events), next, more, statements, err)
+		}
+		r.happen(1)
+		if events, next, _, err := r.After(r.Context(), r.caller, next, 10, 1<<20); err != nil || len(events) != 1 || next != 3 {
+			r.Errorf("%d new events, next is %d, %v", len(events), next, err)
 		}
 	})
 }
