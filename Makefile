@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 # Without the second's sleep at the end of each program, and not in SQLite, which is translated from C: its pointers into
 # its own memory would be refused, and it would take most of the time.
-RACE     := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' -parallel 4 -timeout 20m
+RACE     := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' -parallel 4 -timeout 1h
 
 .PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers pictures screens cover measure vuln
 
@@ -46,7 +46,7 @@ fmt:
 
 unit: # on both engines, including the end-to-end scripts; the API's thousands of requests take too long with the race detector
 	$(RACE) $$(go list ./... | grep -v -e /domain/ -e /server -e /face/api$$ -e /test/)
-	go test -parallel 4 -timeout 20m ./internal/face/api ./test/...
+	go test -parallel 4 -timeout 1h ./internal/face/api ./test/...
 
 rehearse: # each transaction on SQLite is rolled back once and run again, as a batch does if another transaction in it fails
 	$(RACE) -tags rehearse ./internal/infra/db ./internal/infra/queries ./internal/domain/... ./internal/server
