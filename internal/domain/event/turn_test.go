@@ -1,7 +1,6 @@
 package event
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -332,22 +331,18 @@ func TestWebhookAtOnce(t *testing.T) {
 		w := r.webhook(r.receiver().URL, "app.*")
 		r.happen(3)
 		together := func(do ...func() error) {
-			ended := make(chan error, len(do))
+			start, end := dbtest.Meanwhile(r, r.DB, do...)
 			err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 				if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM webhooks FOR UPDATE`); err != nil {
 					return err
 				}
-				for _, do := range do {
-					go func() { ended <- do() }()
-				}
-				return dbtest.AwaitWaiting(r.Context(), r.DB, len(do), ended)
+				start()
+				return nil
 			})
-			for range do {
-				err = cmp.Or(err, <-ended)
-			}
 			if err != nil {
 				r.Fatal(err)
 			}
+			end()
 		}
 		var taken atomic.Int64
 		take := func() error {

@@ -52,23 +52,27 @@ func AwaitWaiting[T any](ctx context.Context, d *db.DB, n int, done ...<-chan T)
 	}
 }
 
-// Meanwhile returns start, which starts do, once, and returns when do waits for a lock of the caller (on SQLite, for its
-// turn); end waits until do has ended.
-func Meanwhile(tb testing.TB, d *db.DB, do func() error) (start, end func()) {
+// Meanwhile returns start, which starts each do, once, and returns when all wait for a lock of the caller (on SQLite, for
+// their turns); end waits until all have ended.
+func Meanwhile(tb testing.TB, d *db.DB, do ...func() error) (start, end func()) {
 	tb.Helper()
-	done := make(chan error, 1)
+	done := make(chan error, len(do))
 	start = sync.OnceFunc(func() {
-		go func() { done <- do() }()
+		for _, do := range do {
+			go func() { done <- do() }()
+		}
 		ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
 		defer cancel()
-		if err := AwaitWaiting[error](ctx, d, 1); err != nil {
+		if err := AwaitWaiting[error](ctx, d, len(do)); err != nil {
 			tb.Error("nobody waits:", err)
 		}
 	})
 	return start, func() {
 		tb.Helper()
-		if err := <-done; err != nil {
-			tb.Error(err)
+		for range do {
+			if err := <-done; err != nil {
+				tb.Error(err)
+			}
 		}
 	}
 }
