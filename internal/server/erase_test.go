@@ -302,8 +302,8 @@ func fillBackground(t *testing.T, d *db.DB, organizationID string) {
 				WHERE TRUE ON CONFLICT DO NOTHING`, // the server may have recorded that use itself
 		`INSERT INTO signin_failures (user_id, organization_id, since, others) SELECT MIN(id), CAST($1 AS TEXT), CAST($2 AS TIMESTAMPTZ), 1 FROM users`,
 		`INSERT INTO event_traces (organization_id, request_id, parent, created_at) VALUES ($1, 'r', 'p', $2)`,
-		`INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at)
-				SELECT id, organization_id, 1, 'e', 'app.created', 'delivered', 1, 200, '', 1, CAST($2 AS TIMESTAMPTZ) FROM webhooks WHERE organization_id = $1`,
+		`INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at)
+				SELECT id, organization_id, 1, 'e', 'app.created', 'delivered', 1, 200, '', 1, CAST($2 AS TIMESTAMPTZ), CAST($2 AS TIMESTAMPTZ) FROM webhooks WHERE organization_id = $1`,
 		`INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 				SELECT 1, id, organization_id, 1, 1, 1, 1 FROM sites WHERE organization_id = $1 AND created_at <= $2`,
 		`INSERT INTO site_errors (app_id, site_id, organization_id, digest, version, name, message, line_number, column_number, seen, first_at, last_at)

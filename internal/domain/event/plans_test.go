@@ -26,9 +26,9 @@ func TestTurnsReadFewDeliveries(t *testing.T) {
 			VALUES ($1, '', '[]', '', TRUE, '', '', 0, $2, $2, $2)`, ours, now)
 		for _, at := range []time.Time{now, now.Add(time.Hour)} {
 			dbtest.Exec(t, d, `
-				INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, due_at)
+				INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at)
 				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
-				SELECT w.id, w.organization_id, n.i, '', '', 'pending', 1, 500, 'status', 1, CAST($1 AS TIMESTAMPTZ), CAST($1 AS TIMESTAMPTZ) FROM n, webhooks w`, at)
+				SELECT w.id, w.organization_id, n.i, '', '', 'pending', 1, 500, 'status', 1, CAST($1 AS TIMESTAMPTZ), CAST($1 AS TIMESTAMPTZ), CAST($1 AS TIMESTAMPTZ) FROM n, webhooks w`, at)
 		}
 		dbtest.Vacuum(t, d)
 		for _, c := range []struct {

@@ -108,7 +108,7 @@ const deliveryColumns = `id, webhook_id, organization_id, number, event_id, type
 func (d *Delivery) fields() []any {
 	return []any{
 		&d.ID, &d.WebhookID, &d.organizationID, &d.Sequence, &d.EventID, &d.Type, &d.State, &d.Attempts, &d.Status, &d.Error, &d.Duration, &d.CreatedAt,
-		db.Null(&d.TriedAt), db.Null(&d.DueAt),
+		&d.TriedAt, db.Null(&d.DueAt),
 	}
 }
 
@@ -118,7 +118,7 @@ func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 			(webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		d.WebhookID, d.organizationID, d.Sequence, d.EventID, d.Type, d.State, d.Attempts, d.Status, d.Error, d.Duration, d.CreatedAt,
-		db.Null(&d.TriedAt), db.Null(&d.DueAt))
+		d.TriedAt, db.Null(&d.DueAt))
 }
 
 // updateDelivery stores a delivery, unless it was redelivered meanwhile: then it is still due. A delivery that was
@@ -127,7 +127,7 @@ func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8
 		WHERE id = $1 AND organization_id = $9 AND (due_at = $10 OR due_at IS NULL AND ($10 IS NULL OR $2 <> 'pending'))`,
-		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration, db.Null(&d.TriedAt), db.Null(&d.DueAt), d.organizationID, db.Null(&d.wasDue))
+		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration, d.TriedAt, db.Null(&d.DueAt), d.organizationID, db.Null(&d.wasDue))
 }
 
 func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, limit int) ([]Delivery, error) {

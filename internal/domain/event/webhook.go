@@ -196,7 +196,7 @@ type Delivery struct {
 	Error     string // a class, as api.md lists them; "": none
 	Duration  int64  // of the last try, in milliseconds
 	CreatedAt time.Time
-	TriedAt   time.Time // zero: not yet
+	TriedAt   time.Time // the last try
 	DueAt     time.Time // zero: there is no further try
 
 	organizationID string

@@ -111,8 +111,8 @@ func (r *rig) delivered(webhook string) (id string) {
 	}
 	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		n, err := db.Insert(ctx, tx, `
-			INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at)
-			SELECT CAST($1 AS BIGINT), n.organization_id, MAX(n.number), 'event', 'app.created', 'delivered', 1, 200, '', 1, CAST($3 AS TIMESTAMPTZ)
+			INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at)
+			SELECT CAST($1 AS BIGINT), n.organization_id, MAX(n.number), 'event', 'app.created', 'delivered', 1, 200, '', 1, CAST($3 AS TIMESTAMPTZ), CAST($3 AS TIMESTAMPTZ)
 			FROM activity_numbers n JOIN activity a ON a.id = n.activity_id
 			WHERE n.organization_id = $2 AND a.data IS NOT NULL GROUP BY n.organization_id`, webhook, r.org.ID, r.db.Now())
 		id = strconv.FormatInt(n, 10)

@@ -54,6 +54,7 @@ CREATE TABLE keys (
 	last_used_at    {{timestamp}}
 );
 CREATE INDEX keys_user ON keys (user_id, organization_id);
+CREATE INDEX keys_expiry ON keys (expires_at) WHERE expires_at IS NOT NULL;
 
 -- The last use, to the hour, of unbound keys in each organization.
 CREATE TABLE key_uses (
@@ -258,7 +259,7 @@ CREATE TABLE plugin_versions (
 	withdrawn_reason TEXT NOT NULL DEFAULT '',
 	UNIQUE (plugin_id, number)
 );
-CREATE INDEX plugin_versions_bundle ON plugin_versions (bundle);
+CREATE INDEX plugin_versions_bundle ON plugin_versions (bundle, plugin_id);
 
 CREATE TABLE plugin_files (
 	version_id   BIGINT NOT NULL REFERENCES plugin_versions (id) ON DELETE CASCADE,
@@ -534,7 +535,7 @@ CREATE TABLE webhook_deliveries (
 	error           TEXT NOT NULL, -- a class; '': none
 	duration_ms     BIGINT NOT NULL,
 	created_at      {{timestamp}} NOT NULL,
-	tried_at        {{timestamp}},
+	tried_at        {{timestamp}} NOT NULL,
 	due_at          {{timestamp}} -- NULL: no further try
 );
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
@@ -595,4 +596,4 @@ CREATE TABLE jobs (
 	is_held    BOOLEAN NOT NULL DEFAULT FALSE, -- since a backup was restored: the mail may have been sent since
 	UNIQUE (kind, item)
 );
-CREATE INDEX jobs_due ON jobs (run_at, id);
+CREATE INDEX jobs_due ON jobs (run_at, id) WHERE NOT is_held;
