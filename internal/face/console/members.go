@@ -3,8 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -55,7 +53,7 @@ func showMembers(v *visit) (markup.Page, error) {
 // oneMember returns a list of the member with an id; it is empty if there is none.
 func (v *visit) oneMember(ctx context.Context, id string) (client.Page[client.Member], error) {
 	m, err := v.organization.GetMember(ctx, id)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
+	if client.IsNotFound(err) {
 		return client.Page[client.Member]{}, nil
 	}
 	return client.Page[client.Member]{Count: 1, Results: []client.Member{m}}, err

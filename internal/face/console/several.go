@@ -49,7 +49,7 @@ func checkApps(v *visit) (next, error) {
 		if client.IsNotFound(err) { // it was deleted meanwhile
 			return
 		}
-		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusForbidden { // no host was asked
+		if client.IsDenied(err) { // no host was asked
 			denied[i] = err
 			return
 		}
