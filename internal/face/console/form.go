@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -39,6 +40,17 @@ func (v *visit) editedBox(name string) *bool {
 		return nil
 	}
 	return new(*now == on(true))
+}
+
+// checkChosen checks how many items of a list are chosen: at least one, and at most a page of them.
+func checkChosen(items []string) error {
+	switch {
+	case len(items) == 0:
+		return wrong("", "Choose at least one.")
+	case len(items) > perPage:
+		return wrong("", fmt.Sprintf("Choose at most %d at a time.", perPage))
+	}
+	return nil
 }
 
 // listed returns the words of a field; there may be none.

@@ -61,11 +61,8 @@ func (v *visit) invites(link LinkOfItem) (markup.Page, error) {
 // onEach does something to each item that the form's ids name, and returns the failures.
 func (v *visit) onEach(do func(id string) error) (done int, failed []string, err error) {
 	ids := v.request.PostForm["id"]
-	if len(ids) == 0 {
-		return 0, nil, wrong("", "Choose at least one.")
-	}
-	if len(ids) > perPage {
-		return 0, nil, wrong("", fmt.Sprintf("Choose at most %d at a time.", perPage))
+	if err := checkChosen(ids); err != nil {
+		return 0, nil, err
 	}
 	for _, id := range ids {
 		if uuid.Validate(id) != nil {

@@ -110,11 +110,8 @@ func (p Upgrades) Others() int { return len(p.Rows) - p.Refused() }
 // commit.
 func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 	chosen := v.request.PostForm["id"]
-	if len(chosen) == 0 {
-		return nil, wrong("", "Choose at least one.")
-	}
-	if len(chosen) > perPage {
-		return nil, wrong("", "Choose at most "+strconv.Itoa(perPage)+" at a time.")
+	if err := checkChosen(chosen); err != nil {
+		return nil, err
 	}
 	var rows []upgradeRow
 	for _, item := range chosen {

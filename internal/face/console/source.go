@@ -104,8 +104,8 @@ func (v *visit) chosenFiles(app client.AppSource) ([]openFile, error) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	if len(names) > perPage {
-		return nil, wrong("", fmt.Sprintf("Choose at most %d at a time.", perPage))
+	if err := checkChosen(names); err != nil {
+		return nil, err
 	}
 	var all []openFile
 	for i, name := range names {
