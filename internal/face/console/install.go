@@ -75,22 +75,17 @@ func showInstall(v *visit) (markup.Page, error) {
 
 // inCatalog reads the apps of the catalog with a text in their names or descriptions.
 func (v *visit) inCatalog(text string) func(context.Context, client.Range) (client.Page[client.CatalogApp], error) {
-	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
+	return func(ctx context.Context, part client.Range) (client.Page[client.CatalogApp], error) {
 		var apps []client.CatalogApp
 		for app, err := range v.organization.AllRepository(ctx) {
 			if err != nil {
-				return found, err
+				return client.Page[client.CatalogApp]{}, err
 			}
 			if strings.Contains(search.Fold(app.Name+"\n"+app.Description), search.Fold(text)) {
 				apps = append(apps, app)
 			}
 		}
-		found.Count = len(apps)
-		found.Results = apps[min(part.Offset, len(apps)):min(part.Offset+part.Limit, len(apps))]
-		if part.Offset+part.Limit < len(apps) {
-			found.Next = "more"
-		}
-		return found, nil
+		return partOf(apps, part), nil
 	}
 }
 

@@ -54,6 +54,16 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 	return l, nil
 }
 
+// partOf returns a part of a list that was read as a whole.
+func partOf[T any](all []T, part client.Range) client.Page[T] {
+	from, to := min(part.Offset, len(all)), min(part.Offset+part.Limit, len(all))
+	found := client.Page[T]{Count: len(all), Results: all[from:to]}
+	if to < len(all) {
+		found.Next = "more" // list makes its path
+	}
+	return found
+}
+
 // ofApps adapts a list below an app: its pages also carry the app.
 func ofApps[T any](read func(context.Context, client.Range) (client.AppPage[T], error)) func(context.Context, client.Range) (client.Page[T], error) {
 	return func(ctx context.Context, part client.Range) (client.Page[T], error) {

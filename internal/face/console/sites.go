@@ -80,11 +80,7 @@ func showSite(v *visit) (markup.Page, error) {
 	shown.List, err = list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[client.Placement], error) {
 		all, err := v.organization.ListPlacements(ctx, id, client.Range{Limit: page.MaxLimit})
 		placed = all.Results
-		all.Results = placed[min(part.Offset, len(placed)):min(part.Offset+part.Limit, len(placed))]
-		if part.Offset+part.Limit < len(placed) {
-			all.Next = v.at(part.Offset + part.Limit)
-		}
-		return all, err
+		return partOf(placed, part), err
 	})
 	if err == nil {
 		shown.Failing, err = v.failingOn(id)
