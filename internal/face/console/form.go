@@ -114,27 +114,23 @@ func refusal(status int, field, detail string) error {
 
 // asField gives a refused field the name that it has in the form.
 func asField(err error, attr, field string) error {
-	refused, ok := errors.AsType[*client.Error](err)
-	if !ok {
-		return err
-	}
-	for i, f := range refused.Errors {
-		if f.Attr == attr {
-			refused.Errors[i].Attr = field
-		}
-	}
-	return refused
+	return inField(err, attr, func(f *client.Fault) { f.Attr = field })
 }
 
 // reword replaces the API's text about a field by the form's own.
 func reword(err error, field, detail string) error {
+	return inField(err, field, func(f *client.Fault) { f.Detail = detail })
+}
+
+// inField changes the faults in a field that the API refused.
+func inField(err error, attr string, change func(*client.Fault)) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return err
 	}
-	for i, f := range refused.Errors {
-		if f.Attr == field {
-			refused.Errors[i].Detail = detail
+	for i := range refused.Errors {
+		if refused.Errors[i].Attr == attr {
+			change(&refused.Errors[i])
 		}
 	}
 	return refused
