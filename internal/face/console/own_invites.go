@@ -56,11 +56,9 @@ func (c *Console) waiting(r *http.Request, caller access.Caller) bool {
 // SignedIn returns the user or guest that a browser is signed in as, and whether they may answer invites to their
 // address.
 func (c *Console) SignedIn(r *http.Request) (invitation.Visitor, bool) {
-	if session, err := c.sessionOf(r); err == nil {
-		if identity, err := c.Keys.IdentifySession(r.Context(), session); err == nil {
-			caller := identity.Caller()
-			return invitation.Visitor{Email: identity.Person.Email, Caller: caller}, mayAnswer(caller)
-		}
+	if identity, _, err := c.identify(r); err == nil {
+		caller := identity.Caller()
+		return invitation.Visitor{Email: identity.Person.Email, Caller: caller}, mayAnswer(caller)
 	}
 	sealed := c.guestOf(r)
 	g, err := c.SignIn.Guest(r.Context(), sealed)
@@ -92,11 +90,7 @@ func (c *Console) asGuest(do func(w http.ResponseWriter, r *http.Request) error)
 		if !fault.Is(err, fault.NotAuthenticated) {
 			return err
 		}
-		session, none := c.sessionOf(r)
-		if none == nil {
-			_, none = c.Keys.IdentifySession(r.Context(), session)
-		}
-		if none != nil {
+		if _, _, none := c.identify(r); none != nil {
 			return err
 		}
 		c.setFlash(w, "You are signed in already.")

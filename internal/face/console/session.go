@@ -210,11 +210,7 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 
 // endSessionOf ends the session that a browser is signed in with.
 func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request) error {
-	session, err := c.sessionOf(r)
-	if err != nil {
-		return nil //nolint:nilerr // there is none
-	}
-	identity, err := c.Keys.IdentifySession(r.Context(), session)
+	identity, _, err := c.identify(r)
 	if err == nil {
 		by := identity.Caller()
 		by.RequestID = c.RequestID(w)
@@ -270,6 +266,14 @@ func (c *Console) cookie(session string) *http.Cookie {
 		Name: name, Value: session, Path: "/", MaxAge: int(access.SessionTime.Seconds()),
 		Secure: c.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
+}
+
+// identify returns who a browser is signed in as, and its session.
+func (c *Console) identify(r *http.Request) (identity *access.Identity, session string, err error) {
+	if session, err = c.sessionOf(r); err == nil {
+		identity, err = c.Keys.IdentifySession(r.Context(), session)
+	}
+	return identity, session, err
 }
 
 // sessionOf returns the session that the browser is signed in with.

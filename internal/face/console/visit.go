@@ -34,11 +34,7 @@ type visit struct {
 
 // visit finds out who makes a request. It may return a visit together with an error.
 func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
-	session, err := c.sessionOf(r)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := c.Keys.IdentifySession(r.Context(), session)
+	identity, session, err := c.identify(r)
 	if err != nil {
 		return nil, err
 	}
