@@ -112,8 +112,7 @@ func invitePeople(v *visit) (next, error) {
 			left = append(left, o.Address)
 		}
 	}
-	page := v.inviting(outcomes, left, invite.Preview{})
-	return next{page: &page}, nil
+	return next{page: new(v.inviting(outcomes, left, invite.Preview{}))}, nil
 }
 
 // outcomesOf returns the outcome of each draft; refused has the reasons why some were not made.
@@ -160,8 +159,7 @@ func previewMail(v *visit) (next, error) {
 	if err != nil {
 		return next{}, asRefused(err)
 	}
-	page := v.inviting(nil, nil, preview)
-	return next{page: &page}, nil
+	return next{page: new(v.inviting(nil, nil, preview))}, nil
 }
 
 // asRefused returns a fault of a form as the API's error.

@@ -145,8 +145,7 @@ func reviewUpgrades(v *visit) (next, error) {
 			row.Fields = fieldChanges(row.App.ConfigSchema, row.To.ConfigSchema)
 		}
 	})
-	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Back: v.here()})
-	return next{page: &page}, errors.Join(failed...)
+	return next{page: new(markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Back: v.here()}))}, errors.Join(failed...)
 }
 
 // upgradeApps upgrades the chosen apps, and shows the outcome for each.
@@ -166,8 +165,7 @@ func upgradeApps(v *visit) (next, error) {
 			return next{}, err
 		}
 	}
-	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Done: true, Back: v.here()})
-	return next{page: &page}, nil
+	return next{page: new(markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Done: true, Back: v.here()}))}, nil
 }
 
 // refusalOf returns why the API refused one of several changes; an error if it would refuse them all.

@@ -341,8 +341,7 @@ func reviewFiles(v *visit) (next, error) {
 			page.Open[i].Status, page.Open[i].Error, page.Open[i].Line, page.Open[i].Column = "error", page.Broken[at].Error, page.Broken[at].Line, page.Broken[at].Column
 		}
 	}
-	shown := markup.Fill("source.html", page)
-	return next{page: &shown}, nil
+	return next{page: new(markup.Fill("source.html", page))}, nil
 }
 
 // wouldChange does a dry run of a change of an app's files. It returns the differences, and the files that would not
