@@ -51,25 +51,20 @@ func showOverview(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	p.Needs, p.Numbers = p.needs(there), numbers(p.Home, there)
-	if !p.Offer.SeeAudit {
-		if p.Offer.SeeApps {
-			p.All = p.Home + "/activity"
-			done, err := v.doneToApps(v.ctx(), client.ActivityFilter{}, client.Range{Limit: lately})
-			p.Last = done.Results
-			return markup.Fill("overview.html", p), err
+	var done client.Page[client.AuditEntry]
+	switch {
+	case p.Offer.SeeAudit:
+		p.All = p.Home + "/audit"
+		done, err = v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: fewDone})
+		if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil && done.Count <= fewDone {
+			p.Steps = p.steps(done.Results, *there.Members+there.Invites.Count)
 		}
-		return markup.Fill("overview.html", p), nil
-	}
-	p.All = p.Home + "/audit"
-	done, err := v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: fewDone})
-	if err != nil {
-		return markup.Page{}, err
+	case p.Offer.SeeApps:
+		p.All = p.Home + "/activity"
+		done, err = v.doneToApps(v.ctx(), client.ActivityFilter{}, client.Range{Limit: lately})
 	}
 	p.Last = done.Results[:min(len(done.Results), lately)]
-	if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil && done.Count <= fewDone {
-		p.Steps = p.steps(done.Results, *there.Members+there.Invites.Count)
-	}
-	return markup.Fill("overview.html", p), nil
+	return markup.Fill("overview.html", p), err
 }
 
 // numbers returns the counts of what the viewer may see.
