@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"foyer/internal/base/compress"
-	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
@@ -132,8 +131,4 @@ func (g *Guides) prefix() string { return g.Base().EscapedPath() }
 // lost answers that no page has this name.
 func (g *Guides) lost(w http.ResponseWriter, r *http.Request) {
 	g.Write(w, r, templates, http.StatusNotFound, markup.Fill("lost.html", Page{Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: "Page not found"}))
-}
-
-func (g *Guides) fail(w http.ResponseWriter, err error) {
-	http.Error(w, fault.Of(err)[0].Detail, wire.SetHeaders(w, err))
 }

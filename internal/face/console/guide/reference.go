@@ -30,8 +30,7 @@ func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		g.Report(w, r, err)
-		g.fail(w, err)
+		g.OrPlain(w, r, err)
 		return
 	}
 	templates.SetHeaders(w.Header())

@@ -37,16 +37,16 @@ func (h Host) Base() *url.URL {
 
 // Write answers with p. If p cannot be rendered, it logs the error and answers in plain text.
 func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status int, p Page) {
-	h.orPlain(w, r, t.Write(w, status, p))
+	h.OrPlain(w, r, t.Write(w, status, p))
 }
 
 // WriteRendered is Write, with the status 200, for a page that was rendered before.
 func (h Host) WriteRendered(w http.ResponseWriter, r *http.Request, t Templates, body []byte) {
-	h.orPlain(w, r, t.WriteRendered(w, http.StatusOK, body))
+	h.OrPlain(w, r, t.WriteRendered(w, http.StatusOK, body))
 }
 
-// orPlain answers in plain text why a page cannot be shown.
-func (h Host) orPlain(w http.ResponseWriter, r *http.Request, err error) {
+// OrPlain answers in plain text why a page cannot be shown, if there is an error.
+func (h Host) OrPlain(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil {
 		h.Report(w, r, err)
 		http.Error(w, fault.Of(err)[0].Detail, wire.SetHeaders(w, err))
