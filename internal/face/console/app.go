@@ -42,7 +42,7 @@ type pair struct{ Name, Value string }
 // ValuesOf returns the values that pages get from a placement, in the schema's order.
 func (p App) ValuesOf(placed client.SitePlacement) []pair {
 	var all []pair
-	for _, s := range settings(p.ConfigSchema, placed.Values, nil) {
+	for _, s := range schemaFields(p.ConfigSchema, placed.Values, nil) {
 		if value := s.Shown(); s.Key != "" && value != "" {
 			all = append(all, pair{s.Title(), value})
 		}

@@ -20,7 +20,7 @@ type Entry struct {
 	Review plugin.InstallReview // what an install would make
 	Fault  string               // why that is unknown; "": it is known
 	Here   int64                // the app made from it; 0: none, or unknown
-	Fields []setting            // that can be set
+	Fields []schemaField        // that can be set
 }
 
 // Bytes returns the size of all its files.
@@ -32,8 +32,8 @@ func (p Entry) Bytes() (n int) {
 }
 
 // Needs returns the fields that need a value before it runs.
-func (p Entry) Needs() []setting {
-	return slices.DeleteFunc(slices.Clone(p.Fields), func(f setting) bool { return !f.Needed() })
+func (p Entry) Needs() []schemaField {
+	return slices.DeleteFunc(slices.Clone(p.Fields), func(f schemaField) bool { return !f.Needed() })
 }
 
 // Broken returns the files that do not compile.
@@ -67,7 +67,7 @@ func showEntry(v *visit) (markup.Page, error) {
 	}
 	for _, field := range configschema.Fields(shown.Review.ConfigSchema) {
 		if field.Key != "" {
-			shown.Fields = append(shown.Fields, setting{Field: field})
+			shown.Fields = append(shown.Fields, schemaField{Field: field})
 		}
 	}
 	return markup.Fill("entry.html", shown), nil

@@ -22,7 +22,7 @@ type Placed struct {
 	Shared   bool             // it is the organization's, or still shared with it
 	Versions []client.Version // that can be chosen, the newest first
 	Of       int64            // the version whose values the form asks for; 0: the app's current one
-	Values   []setting
+	Values   []schemaField
 	Try      string    // the path of the site's try page, for a frame
 	Preview  time.Time // until when Try is a preview of the typed values; zero: it is none
 	Link     string    // to a preview on a page of the site; "": none
@@ -62,8 +62,8 @@ func (p *Placed) blame() {
 }
 
 // known returns the values that the form asks for, by their keys; "": the last heading.
-func (p Placed) known() map[string]setting {
-	known := make(map[string]setting, len(p.Values))
+func (p Placed) known() map[string]schemaField {
+	known := make(map[string]schemaField, len(p.Values))
 	for _, s := range p.Values {
 		known[s.Key] = s
 	}
@@ -129,7 +129,7 @@ func (v *visit) placing() (Placed, error) {
 	p.Versions = slices.DeleteFunc(p.Versions, func(v client.Version) bool {
 		return v.Withdrawn != nil && strconv.FormatInt(v.Version, 10) != p.PinnedTo()
 	})
-	p.Values = settings(p.schema, p.Config, v.unwanted(p))
+	p.Values = schemaFields(p.schema, p.Config, v.unwanted(p))
 	p.blame()
 	return p, err
 }
@@ -260,7 +260,7 @@ func (p Placed) PinnedTo() string {
 }
 
 // placementPatch returns the edits of an app on a site.
-func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) {
+func (v *visit) placementPatch(values []schemaField) (client.PlacementPatch, error) {
 	var refused faults
 	patch := client.PlacementPatch{Enabled: v.editedBox("enabled"), Reason: v.line("reason")}
 	if patch.Reason != "" && v.line("enabled") != "" {
@@ -281,7 +281,7 @@ func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) 
 		}
 		patch.Position = &n
 	}
-	var edited []setting
+	var edited []schemaField
 	for _, s := range values {
 		if name := "config." + s.Key; v.typed(name) != v.typed(was(name)) { // white space counts
 			edited = append(edited, s)
@@ -302,7 +302,7 @@ func (v *visit) version(refused *faults) int64 {
 }
 
 // values returns the values in the form.
-func (v *visit) values(of []setting, refused *faults) map[string]json.RawMessage {
+func (v *visit) values(of []schemaField, refused *faults) map[string]json.RawMessage {
 	config := map[string]json.RawMessage{}
 	for _, s := range of {
 		name := "config." + s.Key

@@ -52,12 +52,12 @@ func fieldChanges(before, after json.RawMessage) []fieldChange {
 	for _, f := range is {
 		before, stays := had[f.Key]
 		if f.Key != "" && (!stays || !alike(before, f)) {
-			all = append(all, fieldChange{Title: setting{Field: f}.Title(), Changed: stays, Needs: f.Needed() && !before.Needed()})
+			all = append(all, fieldChange{Title: schemaField{Field: f}.Title(), Changed: stays, Needs: f.Needed() && !before.Needed()})
 		}
 	}
 	for _, f := range was {
 		if _, stays := has[f.Key]; f.Key != "" && !stays {
-			all = append(all, fieldChange{Title: setting{Field: f}.Title(), Gone: true})
+			all = append(all, fieldChange{Title: schemaField{Field: f}.Title(), Gone: true})
 		}
 	}
 	return all

@@ -11,29 +11,29 @@ import (
 	"foyer/internal/domain/site"
 )
 
-// setting is a field of a config_schema that pages get, or, without a key, a heading.
-type setting struct {
+// schemaField is a field of a config_schema that pages get, or, without a key, a heading.
+type schemaField struct {
 	configschema.Field
 	Given string // as the form has it; "": the default
 	given json.RawMessage
 }
 
 // Title is the label of the field.
-func (s setting) Title() string { return cmp.Or(line(s.Name()), s.Key) }
+func (s schemaField) Title() string { return cmp.Or(line(s.Name()), s.Key) }
 
 // Otherwise is the default, for display.
-func (s setting) Otherwise() string { return asTyped(json.RawMessage(s.Default)) }
+func (s schemaField) Otherwise() string { return asTyped(json.RawMessage(s.Default)) }
 
 // Shown is the given value, for display; "": the default.
-func (s setting) Shown() string { return asTyped(s.given) }
+func (s schemaField) Shown() string { return asTyped(s.given) }
 
 // Lines reports whether a text may have several lines.
-func (s setting) Lines() bool {
+func (s schemaField) Lines() bool {
 	return s.Type == "textarea" || strings.Contains(s.Given+s.Otherwise(), "\n")
 }
 
 // Options returns the choices, as the form sends them and as they are shown.
-func (s setting) Options() []option {
+func (s schemaField) Options() []option {
 	all := make([]option, len(s.Choices))
 	for i, choice := range s.Choices {
 		all[i] = option{choice, asTyped(json.RawMessage(choice))}
@@ -42,7 +42,7 @@ func (s setting) Options() []option {
 }
 
 // Lost is the form's value, for display, if it is no option: the field had others before; "": it is an option.
-func (s setting) Lost(given string) string {
+func (s schemaField) Lost(given string) string {
 	options := s.Choices
 	if s.Type == "boolean" {
 		options = []string{"true", "false"}
@@ -64,9 +64,9 @@ func asTyped(value json.RawMessage) string {
 	return string(value)
 }
 
-// settings returns the fields of a schema whose values a page gets, and those others whose values are unwanted and to be
+// schemaFields returns the fields of a schema whose values a page gets, and those others whose values are unwanted and to be
 // removed.
-func settings(schema, config json.RawMessage, unwanted map[string]bool) []setting {
+func schemaFields(schema, config json.RawMessage, unwanted map[string]bool) []schemaField {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given) // without values there are none
 	fields, asked := configschema.Fields(string(schema)), map[string]configschema.Field{}
@@ -78,16 +78,16 @@ func settings(schema, config json.RawMessage, unwanted map[string]bool) []settin
 	for _, f := range site.Fields(string(schema)) {
 		asked[f.Key] = f
 	}
-	var all []setting
+	var all []schemaField
 	for _, f := range fields {
 		first, ok := asked[f.Key]
 		switch {
 		case f.Key == "" && f.Heading() != "":
-			all = append(all, setting{Field: f})
+			all = append(all, schemaField{Field: f})
 		case ok && first.Type == "choice":
-			all = append(all, setting{first, string(given[f.Key]), given[f.Key]})
+			all = append(all, schemaField{first, string(given[f.Key]), given[f.Key]})
 		case ok:
-			all = append(all, setting{first, asTyped(given[f.Key]), given[f.Key]})
+			all = append(all, schemaField{first, asTyped(given[f.Key]), given[f.Key]})
 		}
 		delete(asked, f.Key)
 	}
@@ -96,7 +96,7 @@ func settings(schema, config json.RawMessage, unwanted map[string]bool) []settin
 
 // read returns the form's value of a field: null for its default. A value that was not edited stays as it was, which may
 // be more than a form can express.
-func (s setting) read(typed string, refused *faults) json.RawMessage {
+func (s schemaField) read(typed string, refused *faults) json.RawMessage {
 	switch {
 	case s.given != nil && typed == lineEnds.Replace(s.Given):
 		return s.given
