@@ -33,13 +33,15 @@ func (v *visit) edited(name string) *string {
 	return &now
 }
 
+// ticked reports whether a box of the form is ticked.
+func (v *visit) ticked(name string) bool { return v.line(name) == on(true) }
+
 // editedBox reports whether a box of the form is ticked; nil if the user left it unchanged, or there is none.
 func (v *visit) editedBox(name string) *bool {
-	now := v.edited(name)
-	if now == nil {
+	if v.edited(name) == nil {
 		return nil
 	}
-	return new(*now == on(true))
+	return new(v.ticked(name))
 }
 
 // checkChosen checks how many items of a list are chosen: at least one, and at most a page of them.

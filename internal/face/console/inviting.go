@@ -61,7 +61,7 @@ func (v *visit) drafts() ([]client.InviteDraft, error) {
 	case len(all) > invite.MaxBulk:
 		return nil, wrong("addresses", fmt.Sprintf("At most %d fit in one form, not %d.", invite.MaxBulk, len(all)))
 	}
-	message, mail := v.typed("message"), v.console.Mails && (v.typed("send_email") == "on" || !offer(v.caller).SeeLinks)
+	message, mail := v.typed("message"), v.console.Mails && (v.ticked("send_email") || !offer(v.caller).SeeLinks)
 	days, err := v.days("expires_days", maxInviteDays)
 	if err != nil {
 		return nil, err

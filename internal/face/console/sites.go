@@ -144,7 +144,7 @@ func describeSite(v *visit) (next, error) {
 }
 
 func switchSite(v *visit) (next, error) {
-	enabled, flash := v.line("on") == "on", "%s is off: its pages run no app."
+	enabled, flash := v.ticked("on"), "%s is off: its pages run no app."
 	if enabled {
 		flash = "%s is on: its pages run its apps again."
 	}

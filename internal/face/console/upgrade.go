@@ -125,7 +125,7 @@ func (v *visit) reviewed(etag string) *client.Organization {
 
 func upgradeApp(v *visit) (next, error) {
 	then, err := v.onApp(func(id int64) (string, error) {
-		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on", Commit: v.line("commit")}
+		to := client.Upgrade{AcceptChanged: v.ticked("accept_changed"), Commit: v.line("commit")}
 		if tag := v.line("tag"); tag != "" {
 			to.Tag = &tag
 		}

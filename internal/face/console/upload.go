@@ -45,7 +45,7 @@ func showUpload(v *visit) (markup.Page, error) {
 		}
 	}
 	app, err := v.app()
-	return markup.Fill("upload.html", Upload{Frame: v.frameOf(app), App: app, Exact: v.request.PostForm.Get("exact") == "on"}), err
+	return markup.Fill("upload.html", Upload{Frame: v.frameOf(app), App: app, Exact: v.ticked("exact")}), err
 }
 
 // zip returns the zip in the form.
@@ -69,7 +69,7 @@ func (v *visit) unpacked(app client.AppSource, packed []byte) (patch client.File
 			patch[name] = &content
 		}
 	}
-	if v.line("exact") == "on" {
+	if v.ticked("exact") {
 		for name := range app.Source {
 			if _, has := files[name]; !has && !folder.Hidden(name) && !slices.Contains(leftOut, name) {
 				patch[name] = nil
@@ -86,7 +86,7 @@ func reviewUpload(v *visit) (next, error) {
 
 // upload returns the zip in the form, with what saving it would change.
 func (v *visit) upload() (Upload, error) {
-	page := Upload{Reviewed: true, Exact: v.line("exact") == "on", Message: v.line("message")}
+	page := Upload{Reviewed: true, Exact: v.ticked("exact"), Message: v.line("message")}
 	id, err := v.appID()
 	if err != nil {
 		return page, err

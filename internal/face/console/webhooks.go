@@ -130,7 +130,7 @@ func describeWebhook(v *visit) (next, error) {
 }
 
 func switchWebhook(v *visit) (next, error) {
-	enabled, flash := v.line("on") == "on", "The webhook is off: nothing is sent to it."
+	enabled, flash := v.ticked("on"), "The webhook is off: nothing is sent to it."
 	if enabled {
 		flash = "The webhook is on: it gets what happens from now on."
 	}
