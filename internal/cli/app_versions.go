@@ -154,6 +154,11 @@ type aVersion struct {
 	Version int64 `arg:"" help:"The number of the version."`
 }
 
+// version is the app, of which the version is shown.
+func (v aVersion) version() thing[client.Version] {
+	return thing[client.Version]{"app", v.App, appID, versions}
+}
+
 type appWithdraw struct {
 	aVersion
 	Reason string `required:"" help:"Why: 1 to 500 characters."`
@@ -168,15 +173,10 @@ func (c appWithdraw) Run(ctx context.Context, o *client.Organization, out *termi
 	if err := in.Confirm("Stop version %d of app %s on all pages?", c.Version, c.App); err != nil {
 		return err
 	}
-	id, err := appID(ctx, o, c.App)
-	if err != nil {
-		return err
-	}
-	v, err := o.WithdrawVersion(ctx, id, c.Version, client.Withdrawal{Reason: c.Reason, Version: c.GoTo})
-	if err != nil {
-		return noVersion(err, c.App, c.Version)
-	}
-	return versions.One(out, v)
+	return c.version().with(ctx, o, out, func(id int64) (client.Version, error) {
+		v, err := o.WithdrawVersion(ctx, id, c.Version, client.Withdrawal{Reason: c.Reason, Version: c.GoTo})
+		return v, noVersion(err, c.App, c.Version)
+	})
 }
 
 type appRestore struct {
@@ -187,15 +187,10 @@ type appRestore struct {
 }
 
 func (c appRestore) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := appID(ctx, o, c.App)
-	if err != nil {
-		return err
-	}
-	v, err := o.RestoreVersion(ctx, id, c.Version)
-	if err != nil {
-		return noVersion(err, c.App, c.Version)
-	}
-	return versions.One(out, v)
+	return c.version().with(ctx, o, out, func(id int64) (client.Version, error) {
+		v, err := o.RestoreVersion(ctx, id, c.Version)
+		return v, noVersion(err, c.App, c.Version)
+	})
 }
 
 func noVersion(err error, app string, number int64) error {

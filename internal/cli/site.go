@@ -159,15 +159,10 @@ func (c siteRestore) Run(ctx context.Context, o *client.Organization, out *termi
 	if err := in.Confirm("Place all apps on site %s as in revision %d?", c.Site, c.Revision); err != nil {
 		return err
 	}
-	id, err := siteID(ctx, o, c.Site)
-	if err != nil {
-		return err
-	}
-	s, err := o.RestoreSite(ctx, id, c.Revision)
-	if err != nil {
-		return orMissing(err, "site", fmt.Sprintf("%s with a revision %d", c.Site, c.Revision))
-	}
-	return sites.One(out, s)
+	return c.site().with(ctx, o, out, func(id int64) (client.Site, error) {
+		s, err := o.RestoreSite(ctx, id, c.Revision)
+		return s, orMissing(err, "site", fmt.Sprintf("%s with a revision %d", c.Site, c.Revision))
+	})
 }
 
 // values parses KEY=VALUE pairs.

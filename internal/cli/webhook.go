@@ -169,15 +169,13 @@ type webhookRedeliver struct {
 }
 
 func (c webhookRedeliver) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := webhookID(ctx, o, c.Webhook)
-	if err != nil {
-		return err
-	}
-	d, err := o.Redeliver(ctx, id, c.Delivery)
-	if err != nil {
-		return orMissing(err, "webhook", fmt.Sprintf("%s with a delivery %d", c.Webhook, c.Delivery))
-	}
-	return deliveries.One(out, d)
+	return c.webhook().on(ctx, o, func(id int64) error {
+		d, err := o.Redeliver(ctx, id, c.Delivery)
+		if err != nil {
+			return orMissing(err, "webhook", fmt.Sprintf("%s with a delivery %d", c.Webhook, c.Delivery))
+		}
+		return deliveries.One(out, d)
+	})
 }
 
 type webhookDelete struct {
