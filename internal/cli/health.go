@@ -85,16 +85,16 @@ func since(ago terminal.Lifetime) time.Time {
 
 type sitePreview struct {
 	appOnSite
-	Page   string   `placeholder:"URL" help:"A page of the site. Without, its try page, which foyer admin knows only with FOYER_BASE_URL."`
-	Pin    int64    `placeholder:"VERSION" help:"The version to run. Without, the one that the app is at."`
-	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app: JSON, or a text that is none; size=10 is a number, 'size=\"10\"' a text, size=null the default. Can be repeated."`
+	Page string `placeholder:"URL" help:"A page of the site. Without, its try page, which foyer admin knows only with FOYER_BASE_URL."`
+	Pin  int64  `placeholder:"VERSION" help:"The version to run. Without, the one that the app is at."`
 
+	withValues
 	ifMatch
 	idempotent
 }
 
 func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	config, err := values(c.Config)
+	config, err := c.values()
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,12 @@ type placing struct {
 	Pin      *int64    `xor:"version" placeholder:"VERSION" help:"The version to pin it to."`
 	Follow   bool      `xor:"version" help:"Run whichever version the app is at."`
 	Paths    *[]string `placeholder:"GLOB,…" help:"Where it runs, like /shop/** or !/shop/checkout."`
-	Config   []string  `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app: JSON, or a text that is none; size=10 is a number, 'size=\"10\"' a text, size=null the default. Can be repeated."`
+
+	withValues
 }
 
 func (p placing) patch() (client.PlacementPatch, error) {
-	config, err := values(p.Config)
+	config, err := p.values()
 	patch := client.PlacementPatch{Enabled: p.Enabled, Position: p.Position, Paths: given(p.Paths), Config: config}
 	if p.Follow {
 		patch.Version = client.Null()

@@ -165,10 +165,15 @@ func (c siteRestore) Run(ctx context.Context, o *client.Organization, out *termi
 	})
 }
 
-// values parses KEY=VALUE pairs.
-func values(pairs []string) (map[string]json.RawMessage, error) {
+// withValues has the flag of commands that give values to an app.
+type withValues struct {
+	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app: JSON, or a text that is none; size=10 is a number, 'size=\"10\"' a text, size=null the default. Can be repeated."`
+}
+
+// values parses the pairs.
+func (w withValues) values() (map[string]json.RawMessage, error) {
 	var given map[string]json.RawMessage
-	for _, pair := range pairs {
+	for _, pair := range w.Config {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok {
 			return nil, terminal.Misused(fault.Field(fault.Invalid, "config", "%q has no =: give KEY=VALUE.", pair))
