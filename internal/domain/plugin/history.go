@@ -24,8 +24,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 		if err != nil {
 			return err
 		}
-		found, err = queries.Page(ctx, q, p,
-			func(ctx context.Context, q db.Querier) (int, error) { return sees.count(ctx, q) },
+		found, err = queries.Page(ctx, q, p, sees.count,
 			func(ctx context.Context, q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
 		if plugin.OrganizationID != c.Organization.ID {
 			for i := range found.Items {
