@@ -109,16 +109,6 @@ func visible(condition string, o page.Order, sorted string) string {
 		WHERE plugins.id = found.id ORDER BY found.` + strings.ReplaceAll(o.SQL(), ", ", ", found.")
 }
 
-// list reads a page of the plugins that an organization sees. Most organizations see only their own, which an index has
-// in order, so the skipped ones take no memory.
-func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
-	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
-	if sees.others > 0 {
-		query = visible(` AND id > $4`, page.Order{}, `id`)
-	}
-	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, query, organizationID, p.Peek(), p.Skip(), after)
-}
-
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
 	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`, page.Order{}, `id`), organizationID, p.Limit, p.Offset)
 	return plugins, err

@@ -177,7 +177,8 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if found, ok := s.Cache.pages.Get(key, counted.revision); ok {
 		return found, nil
 	}
-	plugins, more, err := list(ctx, s.DB, c.Organization.ID, counted, after, p)
+	query, args := Filter{}.query(c.Organization.ID, counted, after, p, false)
+	plugins, more, err := db.Some(ctx, s.DB, (*Plugin).fields, Plugin.size, page.MaxBytes, query, args...)
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
