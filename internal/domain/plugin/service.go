@@ -262,10 +262,8 @@ func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller
 	if err != nil {
 		return err
 	}
-	if _, err := s.keepSchema(ctx, tx, c, &o, current, p, ""); err != nil {
-		return err
-	}
-	return prune(ctx, tx, p.ID)
+	_, err = s.keepSchema(ctx, tx, c, &o, current, p, "")
+	return err
 }
 
 // checkAlone normalizes the draft, and finds the faults that are visible without the plugin.

@@ -224,6 +224,9 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	var beside []activity.Change
 	if made != nil {
 		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag, Schema: p.ConfigSchema, Message: d.Message.Value}, *made)
+		if err == nil {
+			err = prune(ctx, tx, p.ID)
+		}
 		if err != nil {
 			return Sources{}, err
 		}
@@ -235,13 +238,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	} else if _, err := s.keepSchema(ctx, tx, c, &o, current, p, d.Message.Value); err != nil {
 		return Sources{}, err
 	}
-	if o.Current != current.Number {
-		err = prune(ctx, tx, p.ID)
-	}
-	if err == nil {
-		err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, beside...)
-	}
-	if err != nil {
+	if err := s.save(ctx, tx, c, before, &p, activity.SourceUpdated, beside...); err != nil {
 		return Sources{}, err
 	}
 	saved.Plugin = p

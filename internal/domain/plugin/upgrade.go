@@ -278,9 +278,6 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m)
-	if err == nil && m.ConfigSchema.Set { // it may have saved a version
-		err = prune(ctx, tx, p.ID)
-	}
 	if err != nil {
 		return Plugin{}, err
 	}

@@ -128,7 +128,8 @@ func addVersion(ctx context.Context, tx *db.Tx, o *origin, v Version) (_ Version
 
 // keepSchema makes a version with the same files if the config_schema of p differs from that of its current version:
 // values given for the old schema may not fit the new one. A version that keeps an older bundle also keeps that
-// bundle's schema; the next version that compiles gets that of p.
+// bundle's schema; the next version that compiles gets that of p. It removes the oldest saved versions if there are too
+// many now.
 func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current Version, p Plugin, message string) (Version, error) {
 	if current.Number == 0 || current.Schema == p.ConfigSchema {
 		return current, nil
@@ -142,7 +143,10 @@ func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *
 	if err != nil {
 		return Version{}, err
 	}
-	return v, copyFiles(ctx, tx, current.id, v.id)
+	if err := copyFiles(ctx, tx, current.id, v.id); err != nil {
+		return Version{}, err
+	}
+	return v, prune(ctx, tx, o.PluginID)
 }
 
 // keepsBundle reports whether a version has the bundle of an earlier one, because it did not compile.
