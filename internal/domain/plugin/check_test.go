@@ -220,9 +220,7 @@ func TestCheckDuringUpgrade(t *testing.T) {
 func TestCheckDuringUpdate(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(Draft{Name: patch.Of("x"), Tag: patch.Of("v1")})
-		if _, err := r.Update(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("v2")}); err != nil {
-			r.Fatal(err)
-		}
+		r.update(p.ID, Draft{Tag: patch.Of("v2")})
 		learned, _, err := r.storeLatest(r.Context(), r.caller, p.ID, "", latestTag{tag: p.Tag})
 		if err != nil || learned.LatestTag != "v2" {
 			r.Errorf("learned %+v, %v", learned, err)

@@ -29,6 +29,13 @@ func (r rig) built(sites ...string) (Plugin, []Version) {
 	return p, r.versions(p.ID)
 }
 
+func (r rig) withdraw(id int64, w Withdrawal) {
+	r.Helper()
+	if _, err := r.Withdraw(r.Context(), r.caller, id, w); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // versions returns the versions of an app, oldest first.
 func (r rig) versions(id int64) []Version {
 	r.Helper()
@@ -53,9 +60,7 @@ func TestVersionsKeepTheirSchema(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1")
 		for _, d := range []Draft{{ConfigSchema: patch.Of(`[{"key":"a"}]`)}, {Name: patch.Of("other")}, {ConfigSchema: patch.Of(`[{"key":"a"}]`)}} {
-			if _, err := r.Update(r.Context(), r.caller, p.ID, d); err != nil {
-				r.Fatal(err)
-			}
+			r.update(p.ID, d)
 		}
 		all := r.versions(p.ID)
 		if len(all) != 2 || all[0].Schema != "" || all[1].Schema != `[{"key":"a"}]` || all[0].SHA256 != all[1].SHA256 || all[0].Bundle != all[1].Bundle {
@@ -126,9 +131,7 @@ func TestDisableIsAChange(t *testing.T) {
 		enable := func() (Plugin, error) { return r.Enable(r.Context(), r.caller, first.ID) }
 		for i, set := range []func() (Plugin, error){disable, enable} {
 			pass(time.Hour)
-			if _, err := r.Update(r.Context(), r.caller, second.ID, Draft{Description: patch.Of(strconv.Itoa(i))}); err != nil {
-				r.Fatal(err)
-			}
+			r.update(second.ID, Draft{Description: patch.Of(strconv.Itoa(i))})
 			pass(time.Hour)
 			answered, err := set()
 			if err != nil {
@@ -274,15 +277,11 @@ func TestWithdrawGoesBackWhole(t *testing.T) {
 			}
 		}
 		for _, number := range []string{"1", "2", "3"} { // an upgrade to a version reads the fields of its plugin.json
-			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(number)}); err != nil {
-				r.Fatal(err)
-			}
+			r.upgrade(p.ID, Move{Version: patch.Of(number)})
 		}
 		for i, want := range []string{"Two Two.png ", `One One.png {"one":{}}`} {
 			number := int64(3 - i)
-			if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: patch.Of(number - 1)}); err != nil {
-				r.Fatal(err)
-			}
+			r.withdraw(p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: patch.Of(number - 1)})
 			got, err := r.Get(r.Context(), r.caller, p.ID)
 			if shown := got.Name + " " + got.Icon + " " + got.PublicJobs; err != nil || shown != want {
 				r.Errorf("%s, want %s, %v", shown, want, err)
@@ -307,9 +306,7 @@ func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 3, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(2))}); err != nil {
-			r.Fatal(err)
-		}
+		r.withdraw(p.ID, Withdrawal{Number: 3, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(2))})
 		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.ConfigSchema != schema("two") {
 			r.Errorf("the app has the settings %s, %v", got.ConfigSchema, err)
 		}
@@ -328,14 +325,10 @@ func TestWithdrawGoesToWhatDoesNotCompile(t *testing.T) {
 func TestOffBelongsToItsOrganization(t *testing.T) {
 	each(t, func(r rig) {
 		p, _ := r.built("export const a = 1")
-		if _, err := r.Update(r.Context(), r.caller, p.ID, Draft{IsGlobal: patch.Of(true)}); err != nil {
-			r.Fatal(err)
-		}
+		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
 		r.save(p.ID, "site.ts", patch.Of("export const a = 2"))
 		r.save(p.ID, "site.ts", patch.Of("export const a = 3"))
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("x")}); err != nil {
-			r.Fatal(err)
-		}
+		r.withdraw(p.ID, Withdrawal{Number: 2, Reason: patch.Of("x")})
 		if _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); err != nil {
 			r.Fatal(err)
 		}

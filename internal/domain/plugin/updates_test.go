@@ -105,9 +105,7 @@ func TestCheckUpdates(t *testing.T) {
 			r.Errorf("with an update: %+v, %v", found, err)
 		}
 		asked(7*time.Hour, 1) // the same tag makes no second event
-		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {
-			r.Fatal(err)
-		}
+		r.upgrade(p.ID, Move{})
 		requests = host.Requests()
 		repo.Tag(r, "v3.0.0", "refs/heads/main")
 		asked(7*time.Hour, 1)
@@ -167,9 +165,7 @@ func TestCheckUpdatesOfTagMadeAnew(t *testing.T) {
 		}
 		move := func(tag string) {
 			r.Helper()
-			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of(tag)}}); err != nil {
-				r.Fatal(err)
-			}
+			r.upgrade(p.ID, Move{Draft: Draft{Tag: patch.Of(tag)}})
 		}
 		r.checkUpdates()
 		repo.Tag(r, "v2.0.0", "refs/heads/main")

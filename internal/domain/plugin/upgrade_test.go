@@ -14,6 +14,13 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
+func (r rig) upgrade(id int64, m Move) {
+	r.Helper()
+	if _, err := r.Upgrade(r.Context(), r.caller, id, m); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // An upgrade sets the fields in the request that the version's plugin.json does not name, whether the version is
 // fetched or stored. A version keeps its config_schema.
 func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
@@ -52,9 +59,7 @@ func TestUpgradesKeepTheNewestSaved(t *testing.T) {
 		p := r.install(repo)
 		for i := range maxSaved + 5 {
 			m := Move{Version: patch.Of("1"), Draft: Draft{ConfigSchema: patch.Of(fmt.Sprintf("[%d]", i))}}
-			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
-				r.Fatal(err)
-			}
+			r.upgrade(p.ID, m)
 		}
 		found, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
 		if err != nil || found.Count != maxSaved+1 || found.Items[0].Number != maxSaved+6 || !found.Items[0].Current || found.Items[maxSaved].Commit == "" {
@@ -132,9 +137,7 @@ func TestReviewOfWhatMakesNoBundle(t *testing.T) {
 			if err != nil || to.Keeps != c.keeps || to.Schema != c.schema || (to.Bundle.SHA256 != "") != c.has {
 				r.Errorf("%s: %+v, %v; want %+v", c.tag, to, err, c)
 			}
-			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
-				r.Fatal(err)
-			}
+			r.upgrade(p.ID, m)
 			versions := r.versions(p.ID)
 			at := versions[slices.IndexFunc(versions, func(v Version) bool { return v.Current })]
 			if at.Bundle != to.Bundle || at.Schema != to.Schema {
@@ -155,12 +158,8 @@ func TestReviewOfWithdrawn(t *testing.T) {
 		publish("v1.0.0", "export const a = 1")
 		p := r.install(repo)
 		second := publish("v2.0.0", "export const a = 2")
-		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, second); err != nil {
-			r.Fatal(err)
-		}
-		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))}); err != nil {
-			r.Fatal(err)
-		}
+		r.upgrade(p.ID, second)
+		r.withdraw(p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))})
 		for name, test := range map[string]struct {
 			Move
 			field string
@@ -276,9 +275,7 @@ func TestUpgradeBackToTag(t *testing.T) {
 			tag    string
 			number int
 		}{{"v2.0.0", 3}, {"v1.0.0", 1}} {
-			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of(step.tag)}}); err != nil {
-				r.Fatal(err)
-			}
+			r.upgrade(p.ID, Move{Draft: Draft{Tag: patch.Of(step.tag)}})
 			if v := r.versions(p.ID)[step.number-1]; !v.Current || v.Tag != step.tag || v.Commit == "" {
 				r.Errorf("at %s: %+v", step.tag, v)
 			}
@@ -299,9 +296,7 @@ func TestUpgradeToBroken(t *testing.T) {
 			return s.Bundle
 		}
 		goTo := func(id int64, m Move) Bundle {
-			if _, err := r.Upgrade(r.Context(), r.caller, id, m); err != nil {
-				r.Fatal(err)
-			}
+			r.upgrade(id, m)
 			return served(id)
 		}
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
