@@ -234,17 +234,13 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 		r.join(r.newOrg("Other"), "gone@acme.example", access.Owner)
 		gone := r.join(org.Organization{Organization: r.owner.Organization}, "gone@acme.example", access.Admin)
 		i := r.invite(gone, draft("ada@x.example"))
-		if _, err := r.orgs.RemoveMember(r.Context(), r.owner.Organization.ID, "gone@acme.example"); err != nil {
-			r.Fatal(err)
-		}
+		r.leave("gone@acme.example")
 		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
 		r.wantFault(err, fault.Denied)
 		if !strings.Contains(err.Error(), "resend the invite first") {
 			r.Errorf("an owner is told: %v", err)
 		}
-		if _, err := r.invites.Resend(r.Context(), r.owner, i.ID); err != nil {
-			r.Error(err)
-		}
+		r.resend(i.ID)
 		r.handed(i)
 	})
 }
@@ -293,9 +289,7 @@ func TestVerifiedInviterIsSeen(t *testing.T) {
 		d.SendEmail = patch.Of(false)
 		r.invite(inviter, d)
 		verified := func(i invite.Invite) bool { return i.CreatedBy.IsEmailVerified }
-		if _, err := r.orgs.RemoveMember(r.Context(), r.owner.Organization.ID, "ada@x.example"); err != nil {
-			r.Fatal(err)
-		}
+		r.leave("ada@x.example")
 		r.until(func(i invite.Invite) bool { return !verified(i) })
 		r.invite(boss, draft("ada@x.example"))
 		r.accept(r.mailed(1))
@@ -383,11 +377,8 @@ func TestLinksThatDoNotWork(t *testing.T) {
 				r.Errorf("%s: %v", name, err)
 			}
 		}
-		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
-		if err != nil {
-			r.Fatal(err)
-		}
-		_, err = r.invites.Open(r.Context(), token)
+		again := r.resend(i.ID)
+		_, err := r.invites.Open(r.Context(), token)
 		r.wantFault(err, fault.NotFound)
 		deleted := r.handed(again)
 		if err := r.invites.Delete(r.Context(), r.owner, i.ID); err != nil {
@@ -438,9 +429,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 			}
 		}
 		allow := func(domains ...string) {
-			if _, err := r.orgs.Set(r.Context(), access.Caller{}, in.ID, org.Settings{AllowedDomains: &domains}); err != nil {
-				r.Fatal(err)
-			}
+			r.set(org.Settings{AllowedDomains: &domains})
 		}
 		level(access.Member)
 		try(fault.Denied)
@@ -448,9 +437,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 		allow("acme.example")
 		try(fault.Denied)
 		allow("x.example")
-		if _, err := r.orgs.RemoveMember(r.Context(), in.ID, "admin@acme.example"); err != nil {
-			r.Fatal(err)
-		}
+		r.leave("admin@acme.example")
 		try(fault.Denied)
 		r.join(in, "admin@acme.example", access.Admin)
 		r.later(time.Hour)
@@ -485,9 +472,7 @@ func TestAllowedDomainsHoldAtCreate(t *testing.T) {
 	each(t, func(r *rig) {
 		r.invite(r.owner, draft("a@x.example"))
 		for _, domains := range [][]string{{"x.example"}, {"Acme.example", "bücher.example"}} {
-			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
-				r.Fatal(err)
-			}
+			r.set(org.Settings{AllowedDomains: &domains})
 		}
 		r.invite(r.owner, draft("a@acme.example"))
 		r.invite(r.owner, draft("a@BÜCHER.example"))
@@ -512,9 +497,7 @@ func TestRefusalNamesTheFirstDomains(t *testing.T) {
 			1000: "d018.example, d019.example and others.",
 		} {
 			some := domains[:n]
-			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{AllowedDomains: &some}); err != nil {
-				r.Fatal(err)
-			}
+			r.set(org.Settings{AllowedDomains: &some})
 			_, err := r.invites.Create(r.Context(), r.owner, draft("a@x.example"))
 			if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), want) {
 				r.Errorf("of %d: %v", n, err)

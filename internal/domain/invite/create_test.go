@@ -92,10 +92,7 @@ func TestInviteIsAsItWasRead(t *testing.T) {
 			}
 			return nil
 		})
-		resent, err := r.invites.Resend(r.Context(), r.owner, read.ID)
-		if err != nil {
-			r.Fatal(err)
-		}
+		resent := r.resend(read.ID)
 		if _, _, err := r.invites.Link(ctx, r.owner, read.ID); !errors.Is(err, changed) {
 			r.Errorf("the link of one that was resent: %v", err)
 		}

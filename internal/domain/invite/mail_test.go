@@ -58,9 +58,7 @@ func TestMailShowsTheNewName(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		r.invite(r.owner, draft("ada@x.example"))
-		if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{Name: new("Renamed")}); err != nil {
-			r.Fatal(err)
-		}
+		r.set(org.Settings{Name: new("Renamed")})
 		r.run()
 		r.mailed(1)
 		if got := r.smtp.Mails()[0].Header(r, "Subject"); got != "You are invited to join Renamed" {
@@ -265,9 +263,7 @@ func TestInviteThatIsGoneIsNotMailed(t *testing.T) {
 		r.invite(r.owner, draft("twice@x.example"))
 		r.invite(r.owner, draft("twice@x.example")) // replaces the first
 		last := r.invite(r.owner, draft("ada@x.example"))
-		if _, err := r.invites.Resend(r.Context(), r.owner, last.ID); err != nil {
-			r.Fatal(err)
-		}
+		r.resend(last.ID)
 		r.run()
 		r.mailed(2)
 		for n := 1; n > 0; {
@@ -337,9 +333,7 @@ func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 		d := draft("ada@x.example")
 		d.Level = patch.Of("owner")
 		i := r.invite(gone, d)
-		if _, err := r.orgs.RemoveMember(r.Context(), in.ID, "gone@acme.example"); err != nil {
-			r.Fatal(err)
-		}
+		r.leave("gone@acme.example")
 		_, err := r.invites.Resend(r.Context(), admin, i.ID)
 		r.wantFault(err, fault.Denied)
 		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
@@ -351,9 +345,7 @@ func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 			r.Error(err)
 		}
 		domains := []string{"acme.example"}
-		if _, err := r.orgs.Set(r.Context(), access.Caller{}, in.ID, org.Settings{AllowedDomains: &domains}); err != nil {
-			r.Fatal(err)
-		}
+		r.set(org.Settings{AllowedDomains: &domains})
 		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
 		r.wantFault(err, fault.Denied)
 	})
@@ -365,9 +357,7 @@ func TestInviteThatCannotBeAnsweredIsNotMailed(t *testing.T) {
 		"expired before the mail server took": func(r *rig) { r.later(r.invites.TTL) },
 		"no longer takes members": func(r *rig) {
 			domains := []string{"acme.example"}
-			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
-				r.Fatal(err)
-			}
+			r.set(org.Settings{AllowedDomains: &domains})
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -421,9 +411,7 @@ func TestQuotas(t *testing.T) {
 		_, err = r.invites.Resend(r.Context(), r.owner, bulk[0].ID)
 		throttled(err, 23*time.Hour)
 		r.invites.Limits.Invites = 6
-		if _, err := r.invites.Resend(r.Context(), r.owner, bulk[0].ID); err != nil {
-			r.Error(err)
-		}
+		r.resend(bulk[0].ID)
 		r.invites.Limits.Invites = 20
 		for id, after := range map[string]time.Duration{second.ID: 23 * time.Hour, bulk[0].ID: 24 * time.Hour} {
 			_, err = r.invites.Resend(r.Context(), r.owner, id)
@@ -463,9 +451,7 @@ func TestResultsOfOtherMails(t *testing.T) {
 		for _, i := range all[4:] {
 			r.accept(r.handed(i))
 		}
-		if _, err := r.invites.Resend(r.Context(), r.owner, all[3].ID); err != nil {
-			r.Fatal(err)
-		}
+		r.resend(all[3].ID)
 		kind := invite.Post{Service: r.invites}.Kind()
 		note := func(i invite.Invite, failed error) {
 			r.Helper()

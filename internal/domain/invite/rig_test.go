@@ -118,6 +118,31 @@ func (r *rig) invite(c access.Caller, d invite.Draft) invite.Invite {
 	return i
 }
 
+func (r *rig) resend(id string) invite.Invite {
+	r.Helper()
+	i, err := r.invites.Resend(r.Context(), r.owner, id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return i
+}
+
+// set changes settings of the owner's organization.
+func (r *rig) set(to org.Settings) {
+	r.Helper()
+	if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, to); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// leave removes a member of the owner's organization.
+func (r *rig) leave(email string) {
+	r.Helper()
+	if _, err := r.orgs.RemoveMember(r.Context(), r.owner.Organization.ID, email); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // run sends mails until it is stopped, or the test ends.
 func (r *rig) run() (stop func()) {
 	r.Helper()
