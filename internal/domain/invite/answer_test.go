@@ -71,7 +71,7 @@ func TestForgetOne(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		elsewhere := r.join(r.newOrg("Umbrella"), "owner@umbrella.example", access.Owner)
-		member := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		member := r.join(r.owner.Organization, "member@acme.example", access.Member)
 		one, theirs, other := r.invite(r.owner, draft("ada@x.example")), r.invite(member, draft("bob@x.example")), r.invite(r.owner, draft("carl@x.example"))
 		for _, i := range []invite.Invite{one, theirs, other} {
 			r.accept(r.handed(i))
@@ -196,7 +196,7 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 		d := draft("boss@x.example")
 		d.Level = patch.Of("owner")
 		i := r.invite(r.owner, d)
-		admin := r.join(org.Organization{Organization: r.owner.Organization}, "admin@acme.example", access.Admin)
+		admin := r.join(r.owner.Organization, "admin@acme.example", access.Admin)
 		_, _, err := r.invites.Link(r.Context(), admin, i.ID)
 		r.wantFault(err, fault.Denied)
 	})
@@ -232,7 +232,7 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		r.join(r.newOrg("Other"), "gone@acme.example", access.Owner)
-		gone := r.join(org.Organization{Organization: r.owner.Organization}, "gone@acme.example", access.Admin)
+		gone := r.join(r.owner.Organization, "gone@acme.example", access.Admin)
 		i := r.invite(gone, draft("ada@x.example"))
 		r.leave("gone@acme.example")
 		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
@@ -284,7 +284,7 @@ func TestVerifiedInviterIsSeen(t *testing.T) {
 		r.run()
 		in := r.newOrg("Other")
 		boss := r.join(in, "boss@x.example", access.Owner)
-		inviter := r.join(org.Organization{Organization: r.owner.Organization}, "ada@x.example", access.Member)
+		inviter := r.join(r.owner.Organization, "ada@x.example", access.Member)
 		d := draft("b@x.example")
 		d.SendEmail = patch.Of(false)
 		r.invite(inviter, d)
@@ -405,7 +405,7 @@ func TestLinksThatDoNotWork(t *testing.T) {
 func TestInvitesThatCannotBeAccepted(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
-		in := org.Organization{Organization: r.owner.Organization}
+		in := r.owner.Organization
 		admin := r.join(in, "admin@acme.example", access.Admin)
 		d := draft("ada@x.example")
 		d.Level = patch.Of("admin")

@@ -18,7 +18,6 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
-	"foyer/internal/domain/org"
 )
 
 // When two servers change invites for the same few people at the same time, each change succeeds or finds that another
@@ -139,7 +138,7 @@ func TestReplaceExpired(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		old := r.invite(r.owner, draft("ada@x.example"))
-		c := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		c := r.join(r.owner.Organization, "member@acme.example", access.Member)
 		r.later(r.invites.TTL - time.Second)
 		if _, err := r.invites.Create(r.Context(), c, draft("ada@x.example")); !fault.Is(err, fault.Denied) {
 			r.Errorf("a second before: %v", err)
@@ -160,7 +159,7 @@ func TestReplaceExpired(t *testing.T) {
 func TestWhoMayPreview(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
-		in := org.Organization{Organization: r.owner.Organization}
+		in := r.owner.Organization
 		admin, member := r.join(in, "admin@acme.example", access.Admin), r.join(in, "member@acme.example", access.Member)
 		member.Organization.MembersCanInvite = false
 		bound := r.owner
@@ -231,7 +230,7 @@ func TestWhoIsNotInvitedDoesNotCount(t *testing.T) {
 				}
 			}
 		}
-		member := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		member := r.join(r.owner.Organization, "member@acme.example", access.Member)
 		refused(fault.AlreadyMember, "owner@acme.example", "member@acme.example")
 		other := r.join(r.newOrg("Other"), "owner@other.example", access.Owner)
 		r.invite(other, draft("owner@acme.example"))
@@ -255,7 +254,7 @@ func TestWhyAllAreRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		r.invites.Limits = invite.Limits{Invites: 4}
-		r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		r.join(r.owner.Organization, "member@acme.example", access.Member)
 		drafts := []invite.Draft{draft("owner@acme.example"), draft("ada@x.example"), draft("member@acme.example")}
 		var fields []string
 		_, err := r.invites.CreateBulk(r.Context(), r.owner, drafts)

@@ -278,7 +278,7 @@ func TestInviteThatIsGoneIsNotMailed(t *testing.T) {
 func TestResend(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
-		admin := r.join(org.Organization{Organization: r.owner.Organization}, "admin@acme.example", access.Admin)
+		admin := r.join(r.owner.Organization, "admin@acme.example", access.Admin)
 		d := draft("ada@x.example")
 		d.Level, d.ExpiresIn = patch.Of("admin"), patch.Of[int64](60)
 		i := r.invite(admin, d)
@@ -328,7 +328,7 @@ func TestResentMailIsYetToBeTried(t *testing.T) {
 func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
-		in := org.Organization{Organization: r.owner.Organization}
+		in := r.owner.Organization
 		admin, gone := r.join(in, "admin@acme.example", access.Admin), r.join(in, "gone@acme.example", access.Owner)
 		d := draft("ada@x.example")
 		d.Level = patch.Of("owner")

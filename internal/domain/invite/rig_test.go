@@ -88,23 +88,23 @@ func newRig(t *testing.T, d *db.DB) *rig {
 	return r
 }
 
-func (r *rig) newOrg(name string) org.Organization {
+func (r *rig) newOrg(name string) access.Organization {
 	r.Helper()
 	o, err := r.orgs.Create(r.Context(), name)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return o
+	return o.Organization
 }
 
 // join makes a member and returns them as a caller.
-func (r *rig) join(o org.Organization, email string, level access.Level) access.Caller {
+func (r *rig) join(o access.Organization, email string, level access.Level) access.Caller {
 	r.Helper()
 	m, err := r.invites.AddMember(r.Context(), o.ID, email, level)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return access.Caller{UserID: m.User.ID, Scope: access.All, Level: level, Organization: o.Organization}
+	return access.Caller{UserID: m.User.ID, Scope: access.All, Level: level, Organization: o}
 }
 
 func draft(email string) invite.Draft { return invite.Draft{TargetEmail: patch.Of(email)} }
