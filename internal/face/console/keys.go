@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 
 	"foyer/client"
 	"foyer/internal/base/page"
@@ -73,31 +74,23 @@ func makeKey(v *visit) (next, error) {
 	return next{page: new(markup.Fill("key.html", Key{v.frame("keys"), key, v.console.BaseURL}))}, err
 }
 
-func revokeKey(v *visit) (next, error) {
-	id, err := number(v.line("id"))
-	if err == nil {
-		err = v.client.DeleteKey(v.ctx(), id)
-	}
-	return v.revoked(id), err
-}
+func revokeKey(v *visit) (next, error) { return v.revoke(v.client.DeleteKey) }
 
 func showMemberKeys(v *visit) (markup.Page, error) {
 	l, err := list(v, "member keys", v.organization.ListKeys)
 	return markup.Fill("member_keys.html", l), err
 }
 
-func revokeMemberKey(v *visit) (next, error) {
+func revokeMemberKey(v *visit) (next, error) { return v.revoke(v.organization.DeleteKey) }
+
+// revoke revokes the key that the form names. A session that began with it has ended, too.
+func (v *visit) revoke(remove func(context.Context, int64) error) (next, error) {
 	id, err := number(v.line("id"))
 	if err == nil {
-		err = v.organization.DeleteKey(v.ctx(), id)
+		err = remove(v.ctx(), id)
 	}
-	return v.revoked(id), err
-}
-
-// revoked reports that a key works no longer. A session that began with it has ended, too.
-func (v *visit) revoked(id int64) next {
 	if id == v.caller.KeyID {
-		return next{path: v.console.root(), flash: "The key is revoked, and you are signed out.", signOut: true}
+		return next{path: v.console.root(), flash: "The key is revoked, and you are signed out.", signOut: true}, err
 	}
-	return next{flash: "The key is revoked: requests with it are refused from now on."}
+	return next{flash: "The key is revoked: requests with it are refused from now on."}, err
 }
