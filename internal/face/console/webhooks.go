@@ -115,11 +115,7 @@ func showWebhook(v *visit) (markup.Page, error) {
 
 // onWebhook does something to the webhook that the path names, and reports what.
 func (v *visit) onWebhook(flash string, do func(id int64) error) (next, error) {
-	id, err := v.webhookID()
-	if err != nil {
-		return next{}, err
-	}
-	return next{flash: flash}, ofWebhook(do(id))
+	return doOn(v.webhookID, func(id int64) (string, error) { return flash, ofWebhook(do(id)) })
 }
 
 func describeWebhook(v *visit) (next, error) {
