@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ import (
 // verify exits with 1 and names the first entry that is missing.
 func TestActivityVerify(t *testing.T) {
 	t.Parallel()
-	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	environ := dataFolder(t)
 	hash := strings.Repeat("5f", 32)
 	for _, c := range []struct {
 		line     string
@@ -38,10 +37,9 @@ func TestActivityVerify(t *testing.T) {
 		{"admin activity verify --head=0:" + hash, Misused, "", "NUMBER:HASH"},
 		{"admin activity verify --head=" + hash, Misused, "", "NUMBER:HASH"},
 	} {
-		var out, complaints bytes.Buffer
-		code := Run(t.Context(), strings.Fields(c.line), environ, strings.NewReader(""), &out, &complaints)
-		if code != c.code || !strings.Contains(out.String(), c.says) || !strings.Contains(complaints.String(), c.complain) {
-			t.Errorf("%s: %d, %s%s", c.line, code, &out, &complaints)
+		code, out, complaints := callIn(t, environ, strings.Fields(c.line)...)
+		if code != c.code || !strings.Contains(out, c.says) || !strings.Contains(complaints, c.complain) {
+			t.Errorf("%s: %d, %s%s", c.line, code, out, complaints)
 		}
 	}
 }
@@ -100,28 +98,18 @@ func TestFollowedLinesAreWide(t *testing.T) {
 // A page of activity ends at 16 MiB, but the output has all requested entries.
 func TestLargeActivityIsShownAsFarAsAsked(t *testing.T) {
 	t.Parallel()
-	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
-	for _, line := range []string{"admin organization create --name=Acme", "admin member add --email=ada@x.example --level=owner"} {
-		if code := Run(t.Context(), strings.Fields(line), environ, strings.NewReader(""), io.Discard, io.Discard); code != OK {
-			t.Fatal(line, code)
-		}
-	}
-	e := newEnvironment(environ, io.Discard)
-	if _, err := e.inside(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer e.close()
-	app, err := e.organization.CreateApp(t.Context(), client.AppDraft{Name: "Large"})
+	_, o := databaseAndClient(t)
+	app, err := o.CreateApp(t.Context(), client.AppDraft{Name: "Large"})
 	const changes = 12
 	for i := 0; i < changes && err == nil; i++ {
 		schema := fmt.Sprintf(`[{"key":"%d%s"}]`, i, strings.Repeat("x", 900_000))
-		_, err = e.organization.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: json.RawMessage(schema)})
+		_, err = o.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: json.RawMessage(schema)})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for limit, want := range map[int]int{1000: changes + 1, changes: changes, 1: 1} {
-		got, err := newest(t.Context(), e.organization, client.AuditFilter{Scope: "Plugin"}, client.Range{Limit: limit})
+		got, err := newest(t.Context(), o, client.AuditFilter{Scope: "Plugin"}, client.Range{Limit: limit})
 		if err != nil || len(got) != want {
 			t.Errorf("%d of %d: %v", len(got), limit, err)
 		}

@@ -19,11 +19,25 @@ import (
 // call runs one command line on its own data folder.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return callIn(t, dataFolder(t), args...)
+}
+
+// callIn runs one command line in an environment.
+func callIn(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, complaints bytes.Buffer
-	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
 	code = Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints)
 	return code, out.String(), complaints.String()
 }
+
+// dataFolder returns an environment with a data folder of its own.
+func dataFolder(t *testing.T) []string {
+	t.Helper()
+	return []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+}
+
+// asking returns an environment with a server.
+func asking(url string) []string { return []string{"FOYER_URL=" + url, "FOYER_KEY=foy_x"} }
 
 func TestServeHasAFlagForEachSettingThatIsNoSecret(t *testing.T) {
 	t.Parallel()
@@ -45,7 +59,7 @@ func TestServeHasAFlagForEachSettingThatIsNoSecret(t *testing.T) {
 // Commands on the database warn once about an unknown setting; commands that read no settings do not.
 func TestWhatIsNoSettingIsTold(t *testing.T) {
 	t.Parallel()
-	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_SMPT=x"}
+	environ := append(dataFolder(t), "FOYER_SMPT=x")
 	for _, test := range []struct {
 		command string
 		told    int
@@ -56,10 +70,9 @@ func TestWhatIsNoSettingIsTold(t *testing.T) {
 		{"admin backup copy.db --data-dir=none", 1},
 		{"version", 0},
 	} {
-		var complaints bytes.Buffer
-		Run(t.Context(), strings.Fields(test.command), environ, strings.NewReader(""), io.Discard, &complaints)
-		if got := strings.Count(complaints.String(), "foyer: warning: no setting has this name: FOYER_SMPT\n"); got != test.told {
-			t.Errorf("%s: told %d times:\n%s", test.command, got, complaints.String())
+		_, _, complaints := callIn(t, environ, strings.Fields(test.command)...)
+		if got := strings.Count(complaints, "foyer: warning: no setting has this name: FOYER_SMPT\n"); got != test.told {
+			t.Errorf("%s: told %d times:\n%s", test.command, got, complaints)
 		}
 	}
 }
@@ -80,11 +93,10 @@ func TestWrongURLIsBlamed(t *testing.T) {
 		{"app list", "foyer.example", "foy_x", "FOYER_URL"},
 		{"app list --url=foyer.example", "https://foyer.example", "foy_x", "--url"},
 	} {
-		var complaints bytes.Buffer
-		code := Run(t.Context(), strings.Fields(test.command), []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=" + test.key},
-			strings.NewReader(""), io.Discard, &complaints)
-		if code != Misused || !strings.HasPrefix(complaints.String(), "foyer: "+test.blamed+": the url of a server must be like") {
-			t.Errorf("%s: %d, %s; want %s", test.command, code, complaints.String(), test.blamed)
+		environ := []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=" + test.key}
+		code, _, complaints := callIn(t, environ, strings.Fields(test.command)...)
+		if code != Misused || !strings.HasPrefix(complaints, "foyer: "+test.blamed+": the url of a server must be like") {
+			t.Errorf("%s: %d, %s; want %s", test.command, code, complaints, test.blamed)
 		}
 	}
 }
@@ -109,10 +121,9 @@ func TestKeyIsSentToItsServerAlone(t *testing.T) {
 		{"app list --url=" + git.URL, "", 1},
 	} {
 		asked.Store(0)
-		var complaints bytes.Buffer
-		code := Run(t.Context(), strings.Fields(test.command), []string{"FOYER_URL=" + test.url, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
+		code, _, complaints := callIn(t, asking(test.url), strings.Fields(test.command)...)
 		if asked.Load() != test.want || (code == Misused) != (test.want == 0) {
-			t.Errorf("%s, FOYER_URL=%s: asked %d times; %d, %s", test.command, test.url, asked.Load(), code, complaints.String())
+			t.Errorf("%s, FOYER_URL=%s: asked %d times; %d, %s", test.command, test.url, asked.Load(), code, complaints)
 		}
 	}
 }
@@ -171,9 +182,8 @@ func TestAnswerThatIsLost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	create := func() string {
-		var complaints bytes.Buffer
-		Run(t.Context(), []string{"app", "create", "--name=x"}, []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
-		return complaints.String()
+		_, _, complaints := callIn(t, asking(server.URL), "app", "create", "--name=x")
+		return complaints
 	}
 	if got, want := create(), "foyer: "+server.URL+" gave no answer: EOF\n"; got != want {
 		t.Errorf("%s; want %s", got, want)
@@ -190,11 +200,9 @@ func TestWhatAProxyDoesNotFind(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	for _, line := range []string{"app delete 1 --yes", "app version 1 1", "member get 01a222f0-c757-7501-b81d-9eaa88a0bf52", "user decline 1 --yes"} {
-		var complaints bytes.Buffer
-		environ := []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}
-		code := Run(t.Context(), strings.Fields(line), environ, strings.NewReader(""), io.Discard, &complaints)
-		if want := "foyer: the server does not answer as a foyer server: 404 Not Found\n"; code != Refused || complaints.String() != want {
-			t.Errorf("%s: %d, %s", line, code, &complaints)
+		code, _, complaints := callIn(t, asking(server.URL), strings.Fields(line)...)
+		if want := "foyer: the server does not answer as a foyer server: 404 Not Found\n"; code != Refused || complaints != want {
+			t.Errorf("%s: %d, %s", line, code, complaints)
 		}
 	}
 }
@@ -208,20 +216,18 @@ func TestWhenToTryAgain(t *testing.T) {
 		io.WriteString(w, `{"errors":[{"type":"throttled_error","code":"throttled","detail":"Too many requests.","attr":null}]}`)
 	}))
 	t.Cleanup(server.Close)
-	var complaints bytes.Buffer
-	code := Run(t.Context(), []string{"app", "list"}, []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
-	if want := "foyer: Too many requests.\nfoyer: try again in 12s\n"; code != Refused || complaints.String() != want {
-		t.Errorf("%d, %s; want %s", code, &complaints, want)
+	code, _, complaints := callIn(t, asking(server.URL), "app", "list")
+	if want := "foyer: Too many requests.\nfoyer: try again in 12s\n"; code != Refused || complaints != want {
+		t.Errorf("%d, %s; want %s", code, complaints, want)
 	}
 }
 
 // The error of an unreachable database has readable lines, each once.
 func TestDatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
-	var complaints bytes.Buffer
 	environ := []string{"FOYER_DATABASE=postgres://foyer@127.0.0.1:1/foyer", "FOYER_SECRET=0123456789abcdef0123456789abcdef"}
-	code := Run(t.Context(), []string{"admin", "organization", "list"}, environ, strings.NewReader(""), io.Discard, &complaints)
-	told := strings.Split(strings.TrimSpace(complaints.String()), "\n")
+	code, _, complaints := callIn(t, environ, "admin", "organization", "list")
+	told := strings.Split(strings.TrimSpace(complaints), "\n")
 	if code != Refused || len(told) != 2 || !strings.HasPrefix(told[1], "foyer: 127.0.0.1:1 ") {
 		t.Errorf("%d: %q", code, told)
 	}
@@ -293,12 +299,11 @@ func TestLoginSaysWhichCommandsItIsFor(t *testing.T) {
 		{"--profile=two", "FOYER_KEY=foy_b", "Commands with --profile=two", " Without --profile, FOYER_KEY counts."},
 		{"--profile=default", "FOYER_DATA_DIR=data", "Commands with --profile=default", " Without --profile, the database here counts."},
 	} {
-		var out bytes.Buffer
 		home := t.TempDir()
-		code := Run(t.Context(), []string{"login", server.URL, "--key=foy_x", test.flag}, []string{"XDG_CONFIG_HOME=" + home, test.variable}, strings.NewReader(""), &out, io.Discard)
+		code, out, _ := callIn(t, []string{"XDG_CONFIG_HOME=" + home, test.variable}, "login", server.URL, "--key=foy_x", test.flag)
 		want := test.which + " now work on " + server.URL + " as ada@x.example. The key is in " + home + "/foyer/profiles.json." + test.others + "\n"
-		if code != OK || out.String() != want {
-			t.Errorf("%d, %s; want %s", code, out.String(), want)
+		if code != OK || out != want {
+			t.Errorf("%d, %s; want %s", code, out, want)
 		}
 	}
 }

@@ -1,36 +1,13 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// newRunner runs commands that must succeed, on a database with an organization and its owner.
-func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout, stderr string) {
-	t.Helper()
-	env["FOYER_DATA_DIR"] = filepath.Join(t.TempDir(), "data")
-	run := func(args ...string) (stdout, stderr string) {
-		t.Helper()
-		var environ []string
-		for name, value := range env {
-			environ = append(environ, name+"="+value)
-		}
-		var out, complaints bytes.Buffer
-		if code := Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints); code != OK {
-			t.Fatalf("%v: exit code %d, %s", args, code, complaints.String())
-		}
-		return out.String(), complaints.String()
-	}
-	run("admin", "organization", "create", "--name=Acme")
-	run("admin", "member", "add", "--email=owner@acme.example", "--level=owner")
-	return run
-}
 
 // idIn returns the first id in a JSON answer.
 func idIn(answer string) string {
@@ -41,23 +18,23 @@ func idIn(answer string) string {
 
 func TestInviteWithoutAMailServerWarns(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{}
-	run := newRunner(t, env)
+	environ := dataFolder(t)
+	run := databaseIn(t, environ)
 	const warning = "no mail goes out"
-	out, warned := run("admin", "invite", "create", "--email=ada@x.example", "--json")
+	out, warned := run.ok(t, "invite", "create", "--email=ada@x.example", "--json")
 	if !strings.Contains(warned, warning) || strings.Contains(out, warning) {
 		t.Errorf("create: %q, %q", out, warned)
 	}
-	if _, warned := run("admin", "invite", "create", "--email=eve@x.example", "--no-send-email"); warned != "" {
+	if _, warned := run.ok(t, "invite", "create", "--email=eve@x.example", "--no-send-email"); warned != "" {
 		t.Errorf("create without mail: %q", warned)
 	}
 	id := idIn(out)
-	if _, warned := run("admin", "invite", "resend", id); !strings.Contains(warned, warning) {
+	if _, warned := run.ok(t, "invite", "resend", id); !strings.Contains(warned, warning) {
 		t.Errorf("resend: %q", warned)
 	}
 	team := teamFile(t, 101)
 	for _, partial := range []string{"--partial=false", "--partial"} {
-		if _, warned := run("admin", "invite", "bulk", team, partial, "--dry-run"); strings.Count(warned, warning) != 1 {
+		if _, warned := run.ok(t, "invite", "bulk", team, partial, "--dry-run"); strings.Count(warned, warning) != 1 {
 			t.Errorf("bulk %s: %q", partial, warned)
 		}
 	}
@@ -65,24 +42,24 @@ func TestInviteWithoutAMailServerWarns(t *testing.T) {
 	if err := os.WriteFile(unmailed, []byte(`[{"target_email":"bob@x.example","send_email":false}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, warned := run("admin", "invite", "bulk", unmailed); warned != "" {
+	if _, warned := run.ok(t, "invite", "bulk", unmailed); warned != "" {
 		t.Errorf("bulk without mail: %q", warned)
 	}
-	env["FOYER_SMTP"], env["FOYER_MAIL_FROM"] = "smtp+plain://127.0.0.1:1", "foyer@acme.example"
-	if _, warned := run("admin", "invite", "resend", id); warned != "" {
-		t.Errorf("resend with a mail server: %q", warned)
+	mailing := append(environ, "FOYER_SMTP=smtp+plain://127.0.0.1:1", "FOYER_MAIL_FROM=foyer@acme.example")
+	if code, _, warned := callIn(t, mailing, "admin", "invite", "resend", id); code != OK || warned != "" {
+		t.Errorf("resend with a mail server: %d, %q", code, warned)
 	}
 }
 
 // The API, too, accepts an id in any case.
 func TestInviteIDsInUpperCase(t *testing.T) {
 	t.Parallel()
-	run := newRunner(t, map[string]string{})
-	out, _ := run("admin", "invite", "create", "--email=ada@x.example", "--json")
+	run := database(t)
+	out, _ := run.ok(t, "invite", "create", "--email=ada@x.example", "--json")
 	id := idIn(out)
-	run("admin", "invite", "resend", strings.ToUpper(id))
-	run("admin", "invite", "link", strings.ToUpper(id))
-	if out, _ := run("admin", "invite", "delete", "--yes", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
+	run.ok(t, "invite", "resend", strings.ToUpper(id))
+	run.ok(t, "invite", "link", strings.ToUpper(id))
+	if out, _ := run.ok(t, "invite", "delete", "--yes", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
 		t.Errorf("delete: %q", out)
 	}
 }
@@ -90,13 +67,13 @@ func TestInviteIDsInUpperCase(t *testing.T) {
 // In a wide table, a long text makes its own row longer, and no other.
 func TestLongTextsAreLast(t *testing.T) {
 	t.Parallel()
-	run, long := newRunner(t, map[string]string{}), strings.Repeat("w", 1000)
+	run, long := database(t), strings.Repeat("w", 1000)
 	for i, text := range []string{long, "short"} {
-		run("admin", "app", "create", "--name=App"+strconv.Itoa(i), "--description="+text)
-		run("admin", "invite", "create", fmt.Sprintf("--email=p%d@x.example", i), "--message="+text)
+		run.ok(t, "app", "create", "--name=App"+strconv.Itoa(i), "--description="+text)
+		run.ok(t, "invite", "create", fmt.Sprintf("--email=p%d@x.example", i), "--message="+text)
 	}
 	for _, noun := range []string{"app", "invite"} {
-		if out, _ := run("admin", noun, "list", "-o", "wide"); len(out) < len(long) || len(out) > 2*len(long) {
+		if out, _ := run.ok(t, noun, "list", "-o", "wide"); len(out) < len(long) || len(out) > 2*len(long) {
 			t.Errorf("%s list: %d bytes", noun, len(out))
 		}
 	}
@@ -105,8 +82,7 @@ func TestLongTextsAreLast(t *testing.T) {
 // An address that appears twice in a file is invited at most once, however far apart the two lines are.
 func TestInviteBulkTwice(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{}
-	run := newRunner(t, env)
+	run := database(t)
 	var table strings.Builder
 	table.WriteString("target_email\n")
 	for i := range 101 {
@@ -119,13 +95,11 @@ func TestInviteBulkTwice(t *testing.T) {
 	}
 	refused := func(args ...string) (stdout string) {
 		t.Helper()
-		var out, complaints bytes.Buffer
-		args = append([]string{"admin", "invite", "bulk", file, "--json"}, args...)
-		code := Run(t.Context(), args, []string{"FOYER_DATA_DIR=" + env["FOYER_DATA_DIR"]}, strings.NewReader(""), &out, &complaints)
-		if code != Refused || !strings.Contains(complaints.String(), `"code":"unique","detail":"`+file+`:103: Appears twice in the file.","attr":"target_email"`) {
-			t.Errorf("exit code %d: %s", code, complaints.String())
+		code, out, complaints := run(append([]string{"invite", "bulk", file, "--json"}, args...)...)
+		if code != Refused || !strings.Contains(complaints, `"code":"unique","detail":"`+file+`:103: Appears twice in the file.","attr":"target_email"`) {
+			t.Errorf("exit code %d: %s", code, complaints)
 		}
-		return out.String()
+		return out
 	}
 	if made := refused(); made != "" {
 		t.Errorf("some are invited: %s", made)
@@ -134,7 +108,7 @@ func TestInviteBulkTwice(t *testing.T) {
 	if made := refused("--partial"); strings.Count(made, each) != 101 {
 		t.Errorf("%d of 101 are invited", strings.Count(made, each))
 	}
-	if listed, _ := run("admin", "invite", "list", "--json"); strings.Count(listed, each) != 101 {
+	if listed, _ := run.ok(t, "invite", "list", "--json"); strings.Count(listed, each) != 101 {
 		t.Errorf("%d of 101 are listed", strings.Count(listed, each))
 	}
 }
@@ -188,10 +162,9 @@ func TestInviteBulkPartlyTellsThatItFailed(t *testing.T) {
 	if want := `"detail":"` + file + `:2 and after: At most 200 invites a day`; code != Refused || !strings.Contains(complaints, want) {
 		t.Errorf("%d, %s; want %s", code, complaints, want)
 	}
-	var away bytes.Buffer
-	Run(t.Context(), []string{"invite", "bulk", file, "--partial"}, []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=x"}, strings.NewReader(""), io.Discard, &away)
-	if want := twice + "foyer: " + file + ":2 and after: http://127.0.0.1:1 cannot be asked"; !strings.HasPrefix(away.String(), want) {
-		t.Errorf("%s; want %s", away.String(), want)
+	_, _, away := callIn(t, asking("http://127.0.0.1:1"), "invite", "bulk", file, "--partial")
+	if want := twice + "foyer: " + file + ":2 and after: http://127.0.0.1:1 cannot be asked"; !strings.HasPrefix(away, want) {
+		t.Errorf("%s; want %s", away, want)
 	}
 }
 

@@ -28,29 +28,41 @@ type runner func(args ...string) (code int, stdout, stderr string)
 func (run runner) each(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		if code, _, complaints := run(strings.Fields(line)...); code != OK {
-			t.Fatalf("%s: %d, %s", line, code, complaints)
-		}
+		run.ok(t, strings.Fields(line)...)
 	}
+}
+
+// ok runs a command line that must succeed.
+func (run runner) ok(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, out, complaints := run(args...)
+	if code != OK {
+		t.Fatalf("%v: %d, %s", args, code, complaints)
+	}
+	return out, complaints
 }
 
 // database returns what runs command lines, given without foyer admin, on a database that has an owner.
 func database(t *testing.T) runner {
 	t.Helper()
-	run, _ := databaseAndClient(t)
+	return databaseIn(t, dataFolder(t))
+}
+
+// databaseIn is database in an environment.
+func databaseIn(t *testing.T, environ []string) runner {
+	t.Helper()
+	run := runner(func(args ...string) (int, string, string) {
+		return callIn(t, environ, append([]string{"admin"}, args...)...)
+	})
+	run.each(t, "organization create --name=Acme", "member add --email=owner@acme.example --level=owner")
 	return run
 }
 
 // databaseAndClient also returns a client of the API on the same database.
 func databaseAndClient(t *testing.T) (runner, *client.Organization) {
 	t.Helper()
-	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
-	run := runner(func(args ...string) (int, string, string) {
-		var out, complaints bytes.Buffer
-		code := Run(t.Context(), append([]string{"admin"}, args...), environ, strings.NewReader(""), &out, &complaints)
-		return code, out.String(), complaints.String()
-	})
-	run.each(t, "organization create --name=Acme", "member add --email=ada@x.example --level=owner")
+	environ := dataFolder(t)
+	run := databaseIn(t, environ)
 	e := newEnvironment(environ, io.Discard)
 	if _, err := e.inside(t.Context()); err != nil {
 		t.Fatal(err)
@@ -217,10 +229,9 @@ func TestPullOfNamesThatNoAppCanHave(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := filepath.Join(t.TempDir(), "app")
-	var out, complaints bytes.Buffer
-	code := Run(t.Context(), []string{"app", "pull", dir, "--app=5"}, []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, nil, &out, &complaints)
-	if code != OK || strings.Count(complaints.String(), "left out") != 7 {
-		t.Errorf("%d, %s", code, &complaints)
+	code, _, complaints := callIn(t, asking(server.URL), "app", "pull", dir, "--app=5")
+	if code != OK || strings.Count(complaints, "left out") != 7 {
+		t.Errorf("%d, %s", code, complaints)
 	}
 	for where, want := range map[string]string{dir: "a.md", filepath.Dir(dir): "app"} {
 		if files, err := os.ReadDir(where); err != nil || len(files) != 1 || files[0].Name() != want {
@@ -241,11 +252,9 @@ func TestPushOfTooMuch(t *testing.T) {
 	}
 	for name, files := range map[string]map[string]string{"many": small, "large": large} {
 		dir := folder(t, name, files)
-		var complaints bytes.Buffer
-		environ := []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=foy_x"}
-		code := Run(t.Context(), []string{"app", "push", dir}, environ, strings.NewReader(""), io.Discard, &complaints)
-		if want := "foyer: " + dir + " has more than an app can have: 400 files, 10 MiB together\n"; code != Refused || complaints.String() != want {
-			t.Errorf("%s: %d, %s", name, code, &complaints)
+		code, _, complaints := callIn(t, asking("http://127.0.0.1:1"), "app", "push", dir)
+		if want := "foyer: " + dir + " has more than an app can have: 400 files, 10 MiB together\n"; code != Refused || complaints != want {
+			t.Errorf("%s: %d, %s", name, code, complaints)
 		}
 	}
 }
@@ -269,9 +278,7 @@ func TestErrorsCannotCommandTheTerminal(t *testing.T) {
 	for _, text := range []string{"1", "2"} {
 		run.each(t, "app push "+folder(t, "app", map[string]string{"a.md": text}))
 	}
-	if code, _, complaints := run("app", "withdraw", "app", "1", "--yes", "--reason=bad\x1b[31m\nfoyer: all is well\u202e"); code != OK {
-		t.Fatal(complaints)
-	}
+	run.ok(t, "app", "withdraw", "app", "1", "--yes", "--reason=bad\x1b[31m\nfoyer: all is well\u202e")
 	code, _, complaints := run("app", "upgrade", "app", "--to=1")
 	if code != Refused || complaints != "foyer: version: Version 1 is withdrawn: bad\uFFFD[31m\uFFFDfoyer: all is well\uFFFD\n" {
 		t.Errorf("%d, %q", code, complaints)

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"io"
 	"strings"
 	"testing"
 )
@@ -130,11 +128,9 @@ func TestSetWantsASetting(t *testing.T) {
 			t.Errorf("%s: %d, %s", line, code, complaints)
 		}
 	}
-	environ := []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=foy_x"}
 	for _, line := range []string{"user set", "organization set", "webhook set 1"} {
-		var complaints bytes.Buffer
-		if code := Run(t.Context(), strings.Fields(line), environ, strings.NewReader(""), io.Discard, &complaints); code != Misused || complaints.String() != want {
-			t.Errorf("%s: %d, %s", line, code, complaints.String())
+		if code, _, complaints := callIn(t, asking("http://127.0.0.1:1"), strings.Fields(line)...); code != Misused || complaints != want {
+			t.Errorf("%s: %d, %s", line, code, complaints)
 		}
 	}
 }
