@@ -21,7 +21,7 @@ func TestEachCallChecksAccess(t *testing.T) {
 		reason, edits := patch.Of("why"), []source.Edit{{Field: "source", Name: "a.md", Text: patch.Of("a")}}
 		reads := map[string]func(c access.Caller) error{
 			"get":               func(c access.Caller) error { return second(r.Get(ctx, c, id)) },
-			"list":              func(c access.Caller) error { return second(r.List(ctx, c, page.First)) },
+			"list":              func(c access.Caller) error { return second(r.Find(ctx, c, Filter{}, page.First)) },
 			"find":              func(c access.Caller) error { return second(r.Find(ctx, c, Filter{Update: true}, page.First)) },
 			"exporting":         func(c access.Caller) error { return second(r.Exporting(ctx, c, page.First)) },
 			"unused":            func(c access.Caller) error { return second(r.Unused(ctx, c, page.First)) },

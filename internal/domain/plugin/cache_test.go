@@ -95,7 +95,7 @@ func TestLostCommits(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.List(r.Context(), r.caller, page.First); err != nil {
+		if _, err := r.Find(r.Context(), r.caller, Filter{}, page.First); err != nil {
 			r.Fatal(err)
 		}
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -110,7 +110,7 @@ func TestLostCommits(t *testing.T) {
 		if _, err := elsewhere.Update(r.Context(), r.caller, p.ID, Draft{Description: patch.Of("made then")}); err != nil {
 			r.Fatal(err)
 		}
-		if found, err := r.List(r.Context(), r.caller, page.First); err != nil || len(found.Items) != 1 || found.Items[0].Name != "kept" {
+		if found, err := r.Find(r.Context(), r.caller, Filter{}, page.First); err != nil || len(found.Items) != 1 || found.Items[0].Name != "kept" {
 			r.Errorf("listed: %+v, %v", found, err)
 		}
 		if got, err := r.Update(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("t1")}); err != nil || got.Name != "kept" || got.Description != "made then" {

@@ -31,7 +31,7 @@ type Filter struct {
 // MaxIDs is how many ids a filter may have.
 const MaxIDs = 100
 
-// plain reports whether the filter selects the same as List.
+// plain reports whether it is the zero Filter.
 func (f Filter) plain() bool {
 	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
 }
@@ -68,9 +68,6 @@ func ParseState(text string) (State, error) {
 
 // Find returns a page of the plugins that the caller's organization sees and a filter selects.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (found page.Found[Plugin], err error) {
-	if f.plain() {
-		return s.List(ctx, c, p)
-	}
 	if err := MayRead(c); err != nil {
 		return found, err
 	}
@@ -80,6 +77,9 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	}
 	if err != nil {
 		return found, err
+	}
+	if f.plain() {
+		return s.list(ctx, c.Organization.ID, after, p)
 	}
 	if f.Search != "" { // it may take long: the text is compared at each letter of long descriptions
 		leave, err := s.Searches.Enter(ctx, c.Organization.ID)
@@ -97,6 +97,27 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 		return err
 	})
 	return found, err
+}
+
+// list returns a page of all plugins that an organization sees, from the cache if it has the page.
+func (s Service) list(ctx context.Context, organizationID string, after int64, p page.Page) (page.Found[Plugin], error) {
+	counted, err := countVisible(ctx, s.DB, organizationID)
+	if err != nil || p.Beyond(counted.count()) {
+		return page.Found[Plugin]{Count: counted.count()}, err
+	}
+	key := pageOf{organizationID, after, p.Limit, p.Skip()}
+	if found, ok := s.Cache.pages.Get(key, counted.revision); ok {
+		return found, nil
+	}
+	query, args := Filter{}.query(organizationID, counted, after, p, false)
+	plugins, more, err := db.Some(ctx, s.DB, (*Plugin).fields, Plugin.size, page.MaxBytes, query, args...)
+	if err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	found := page.Cut(plugins, p, counted.count(), Plugin.Cursor)
+	found.More = found.More || more
+	s.Cache.pages.Put(key, counted.revision, found)
+	return found, nil
 }
 
 // fewOf says what few matches are: less than one plugin in fewOf.

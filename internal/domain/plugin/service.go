@@ -160,34 +160,6 @@ func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int6
 	return p, access.OrNotFound(err)
 }
 
-// List returns a page of the plugins that the caller's organization sees.
-func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
-	if err := MayRead(c); err != nil {
-		return page.Found[Plugin]{}, err
-	}
-	after, err := parseCursor(p.After)
-	if err != nil {
-		return page.Found[Plugin]{}, err
-	}
-	counted, err := countVisible(ctx, s.DB, c.Organization.ID)
-	if err != nil || p.Beyond(counted.count()) {
-		return page.Found[Plugin]{Count: counted.count()}, err
-	}
-	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if found, ok := s.Cache.pages.Get(key, counted.revision); ok {
-		return found, nil
-	}
-	query, args := Filter{}.query(c.Organization.ID, counted, after, p, false)
-	plugins, more, err := db.Some(ctx, s.DB, (*Plugin).fields, Plugin.size, page.MaxBytes, query, args...)
-	if err != nil {
-		return page.Found[Plugin]{}, err
-	}
-	found := page.Cut(plugins, p, counted.count(), Plugin.Cursor)
-	found.More = found.More || more
-	s.Cache.pages.Put(key, counted.revision, found)
-	return found, nil
-}
-
 // Exporting returns a page of the plugins that would stop with a paid export plan, without
 // the defaults of their secret fields.
 func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
