@@ -138,7 +138,7 @@ func TestAcceptMakesAMember(t *testing.T) {
 		if c, err := r.invites.Keys.Enter(r.Context(), id, access.Current); err != nil || c.Level != access.Admin || c.BoundTo != a.Organization.ID {
 			r.Errorf("%+v, %v", c, err)
 		}
-		if left, err := r.invites.List(r.Context(), r.owner, page.First); left.Count != 0 || err != nil {
+		if left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First); left.Count != 0 || err != nil {
 			r.Errorf("%d invites are left, %v", left.Count, err)
 		}
 		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
@@ -419,7 +419,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 			if o.Organization.Name != "Acme" || o.CreatedBy.Email != "admin@acme.example" {
 				r.Errorf("%+v does not say whom to ask", o)
 			}
-			if left, _ := r.invites.List(r.Context(), r.owner, page.First); left.Count != 1 {
+			if left, _ := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First); left.Count != 1 {
 				r.Error("the invite is gone")
 			}
 		}

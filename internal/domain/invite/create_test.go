@@ -41,7 +41,7 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 		if _, err := r.invites.CreateBulk(r.Context(), r.owner, drafts); err != nil {
 			r.Fatal(err)
 		}
-		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != len(drafts) || len(left.Items) != len(drafts) {
 			r.Errorf("%d counted, %d there, want %d, %v", left.Count, len(left.Items), len(drafts), err)
 		}
@@ -121,7 +121,7 @@ func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
 		_, err := s.Create(r.Context(), r.owner, drafts[at])
 		return err
 	}
-	all, err := s.List(r.Context(), r.owner, page.First)
+	all, err := s.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 	if err != nil || len(all.Items) == 0 {
 		return err
 	}
@@ -148,7 +148,7 @@ func TestReplaceExpired(t *testing.T) {
 		if err != nil || len(made) != 2 || made[1].ID == old.ID || made[1].CreatedBy.ID != c.UserID {
 			r.Errorf("expired: %+v, %v", made, err)
 		}
-		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != 2 || len(left.Items) != 2 {
 			r.Errorf("%d counted, %d there, %v", left.Count, len(left.Items), err)
 		}

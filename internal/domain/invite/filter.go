@@ -49,12 +49,12 @@ func ParseDelivery(text string) (MailState, error) {
 
 // Find returns a page of the invites that a filter selects, the newest first.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (page.Found[Invite], error) {
-	if f.plain() {
-		return s.List(ctx, c, p)
-	}
 	after, err := parseCursor(p.After)
 	if err != nil {
 		return page.Found[Invite]{}, err
+	}
+	if f.plain() {
+		return s.list(ctx, c.Organization.ID, after, p)
 	}
 	now := s.DB.Now()
 	var found page.Found[Invite]
@@ -73,7 +73,25 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	return found, err
 }
 
-// plain reports whether the filter selects what List shows.
+// list returns a page of all invites of an organization that are pending or expired, from the cache if it has the page.
+func (s Service) list(ctx context.Context, organizationID string, after cursor, p page.Page) (page.Found[Invite], error) {
+	counted, err := countPending(ctx, s.DB, organizationID)
+	if err != nil || p.Beyond(counted.count) {
+		return page.Found[Invite]{Count: counted.count}, err
+	}
+	key := pageOf{organizationID, after, p.Limit, p.Skip()}
+	if invites, ok := s.Cache.pages.Get(key, counted.version); ok {
+		return page.Cut(invites, p, counted.count, Invite.Cursor), nil
+	}
+	invites, err := list(ctx, s.DB, organizationID, after, p)
+	if err != nil {
+		return page.Found[Invite]{}, err
+	}
+	s.Cache.pages.Put(key, counted.version, invites)
+	return page.Cut(invites, p, counted.count, Invite.Cursor), nil
+}
+
+// plain reports whether it is the zero Filter.
 func (f Filter) plain() bool {
 	return len(f.Statuses) == 0 && f.Delivery == "" && f.Search == "" && f.Level == 0 && f.ID == ""
 }

@@ -47,7 +47,7 @@ func TestInviteArrives(t *testing.T) {
 		if !sent.EmailAttempted || sent.Mail.Attempts != 1 || sent.Mail.Reason != "" {
 			r.Errorf("after: %t, %+v", sent.EmailAttempted, sent.Mail)
 		}
-		if all, err := r.invites.List(r.Context(), r.owner, page.First); err != nil || all.Items[1].EmailAttempted || all.Items[1].Mail.State != invite.NoMail {
+		if all, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First); err != nil || all.Items[1].EmailAttempted || all.Items[1].Mail.State != invite.NoMail {
 			r.Errorf("an invite without a mail: %v, %+v", err, all.Items)
 		}
 	})

@@ -27,7 +27,7 @@ func TestAddMemberTakesTheInviteBack(t *testing.T) {
 		if err != nil || m.User.Email != "ada@x.example" || m.Level != access.Admin {
 			r.Fatalf("%+v, %v", m, err)
 		}
-		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != 1 || len(left.Items) != 1 || left.Items[0].ID != kept.ID {
 			r.Errorf("left: %+v, %v", left, err)
 		}
@@ -84,7 +84,7 @@ func TestAddMemberBesideInvite(t *testing.T) {
 			})
 			both.Wait()
 		}
-		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != 0 || len(left.Items) != 0 {
 			r.Errorf("left: %+v, %v", left, err)
 		}
@@ -113,7 +113,7 @@ func TestChangeOfAddressBesideInvite(t *testing.T) {
 			both.Wait()
 			email = next
 		}
-		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != 0 || len(left.Items) != 0 {
 			r.Errorf("left: %+v, %v", left, err)
 		}

@@ -175,7 +175,7 @@ func (r *rig) until(want func(invite.Invite) bool) invite.Invite {
 	r.Helper()
 	var found invite.Invite
 	r.await(func() bool {
-		all, err := r.invites.List(r.Context(), r.owner, page.First)
+		all, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -38,28 +38,6 @@ func (s Service) orgs() org.Service {
 	return org.Service{DB: s.DB, Keys: s.Keys, Shown: s.ShownMember}
 }
 
-// List returns a page of an organization's invites, the newest first.
-func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Invite], error) {
-	after, err := parseCursor(p.After)
-	if err != nil {
-		return page.Found[Invite]{}, err
-	}
-	counted, err := countPending(ctx, s.DB, c.Organization.ID)
-	if err != nil || p.Beyond(counted.count) {
-		return page.Found[Invite]{Count: counted.count}, err
-	}
-	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if invites, ok := s.Cache.pages.Get(key, counted.version); ok {
-		return page.Cut(invites, p, counted.count, Invite.Cursor), nil
-	}
-	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
-	if err != nil {
-		return page.Found[Invite]{}, err
-	}
-	s.Cache.pages.Put(key, counted.version, invites)
-	return page.Cut(invites, p, counted.count, Invite.Cursor), nil
-}
-
 // Create makes one invite. It replaces a pending one for the same address.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, error) {
 	o, faults := d.check()

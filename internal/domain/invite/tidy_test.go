@@ -29,11 +29,11 @@ func TestTidy(t *testing.T) {
 		if err := r.invites.Tidy(r.Context()); err != nil {
 			r.Fatal(err)
 		}
-		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != 1 || !slices.ContainsFunc(left.Items, func(i invite.Invite) bool { return i.ID == fresh.ID }) {
 			r.Errorf("left: %+v, %v", left, err)
 		}
-		if left, _ := r.invites.List(r.Context(), other, page.First); left.Count != 0 {
+		if left, _ := r.invites.Find(r.Context(), other, invite.Filter{}, page.First); left.Count != 0 {
 			r.Errorf("%d left of the other organization", left.Count)
 		}
 	})
