@@ -124,7 +124,7 @@ func TestPrune(t *testing.T) {
 		host := upstreamtest.NewHost(r)
 		repo := host.Repo(r, "app")
 		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "kept.md": "installed"})
-		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		p := r.install(repo)
 		for i := range maxSaved + 5 {
 			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
 		}

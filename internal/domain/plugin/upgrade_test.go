@@ -27,7 +27,7 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
 		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "one", "config": [1], "publicJobs": {"a": 1}}`}))
-		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		p := r.install(repo)
 		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "two"}`}))
 		repo.Tag(r, "v3.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "three", "config": [3]}`}))
 		body := Draft{Name: patch.Of("body"), ConfigSchema: patch.Of("[9]"), PublicJobs: patch.Of("[8]")}
@@ -301,7 +301,7 @@ func TestUpgradeToBroken(t *testing.T) {
 		}
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
 		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": manifest, "site.tsx": broken}))
-		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		p := r.install(repo)
 		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": manifest, "site.ts": good + "2", "site.tsx": broken}))
 		second := goTo(p.ID, Move{})
 		if back := goTo(p.ID, Move{Draft: Draft{Tag: patch.Of("v1.0.0")}}); back != (Bundle{}) || second == (Bundle{}) {
