@@ -78,3 +78,16 @@ func TestScopes(t *testing.T) {
 		}
 	}
 }
+
+// Keys of others are for admins, and only by a key that may do all.
+func TestMayManageKeys(t *testing.T) {
+	t.Parallel()
+	for _, level := range []access.Level{access.Member, access.Admin, access.Owner} {
+		for _, scope := range []access.Scope{access.All, access.MemberWrite | access.PluginWrite} {
+			err := access.MayManageKeys(access.Caller{Level: level, Scope: scope})
+			if may := level >= access.Admin && scope == access.All; (err == nil) != may || err != nil && !fault.Is(err, fault.Denied) {
+				t.Errorf("%s with %s: %v", level, scope, err)
+			}
+		}
+	}
+}

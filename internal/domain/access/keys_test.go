@@ -17,15 +17,7 @@ import (
 // withKeys makes a user with a key for each lifetime in live; 0: forever.
 func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids []int64) {
 	t.Helper()
-	err := k.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-		userID, err = db.One[int64](t.Context(), tx, nil, `
-			INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
-			VALUES ('ada', 'ada', 'ada@x.example', '', '', FALSE, $1) RETURNING id`, k.DB.Now())
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	userID = newUser(t, k, "ada")
 	for _, lives := range live {
 		key, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: lives})
 		if err != nil {
@@ -34,6 +26,21 @@ func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids [
 		ids = append(ids, key.ID)
 	}
 	return userID, ids
+}
+
+// newUser makes a user.
+func newUser(t *testing.T, k *Keys, name string) (id int64) {
+	t.Helper()
+	err := k.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+		id, err = db.Insert(ctx, tx, `
+			INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+			VALUES ($1, $1, $2, '', '', FALSE, $3)`, name, name+"@x.example", k.DB.Now())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 const acme = "01890000-0000-7000-8000-000000000001"
@@ -61,6 +68,9 @@ func TestNextName(t *testing.T) {
 		k := NewKeys(d)
 		userID, ids := withKeys(t, k, 0, 0, 0)
 		if err := k.Revoke(t.Context(), ids[1]); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := k.Create(t.Context(), Draft{UserID: newUser(t, k, "bea"), Scope: All, Name: "key 9"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"key 4", "laptop", "key 07", "key 5"} {
@@ -229,13 +239,17 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 	})
 }
 
-// A key that ends while its request waits for its turn neither makes nor revokes another key.
+// A key that ends while its request waits for its turn neither makes nor revokes another key, nor ends a session.
 func TestKeyEndsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		k := NewKeys(dbtest.Open(t, url))
 		userID, ids := withKeys(t, k, time.Hour, 0)
 		c := Caller{UserID: userID, KeyID: ids[0], Scope: All}
+		session, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, Method: ByMail}))
+		if err != nil {
+			t.Fatal(err)
+		}
 		now := k.DB.Now()
 		for _, wanted := range []struct {
 			err error
@@ -243,6 +257,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 		}{
 			{errBadKey, func() error { _, _, err := k.CreateOwn(t.Context(), c, OwnDraft{Scope: All}); return err }},
 			{ErrChanged, func() error { return k.RevokeOwn(t.Context(), c, ids[1]) }},
+			{ErrChanged, func() error { return k.EndSession(t.Context(), c, session.SessionID) }},
 		} {
 			var passed atomic.Int64
 			k.DB.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }

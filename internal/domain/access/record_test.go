@@ -19,6 +19,7 @@ func TestKeysAreRecorded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		userID, _ := withKeys(t, k)
+		another := newUser(t, k, "bea")
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for _, id := range []string{"one", "two", "not-mine"} {
 				if err := db.Exec(ctx, tx, `
@@ -29,7 +30,7 @@ func TestKeysAreRecorded(t *testing.T) {
 			}
 			return db.Exec(ctx, tx, `
 				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
-				SELECT id, $1, 15, $2, $2 FROM organizations WHERE id <> 'not-mine'`, userID, d.Now())
+				SELECT id, CASE id WHEN 'not-mine' THEN CAST($3 AS BIGINT) ELSE $1 END, 15, $2, $2 FROM organizations`, userID, d.Now(), another)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -83,6 +83,12 @@ func TestSessionEnds(t *testing.T) {
 		if holds(t, k, used) {
 			t.Error("7 days after it began a session holds")
 		}
+		if err := k.FlushUse(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.First); err != nil || found.Count != 0 {
+			t.Errorf("7 days after it began a session is listed: %+v, %v", found, err)
+		}
 	})
 }
 
@@ -180,8 +186,8 @@ func TestSessionOfAKey(t *testing.T) {
 		if err != nil || id.Scope != All || id.KeyID != ids[0] || id.SessionID == 0 || !id.Caller().keyExpires.Equal(c.now.Add(time.Hour)) {
 			t.Fatalf("%+v, %v", id, err)
 		}
-		if !holds(t, there, long) {
-			t.Error("not known there")
+		if found, err := there.OwnSessions(t.Context(), Caller{UserID: userID}, page.First); !holds(t, there, long) || err != nil || found.Count != 2 {
+			t.Errorf("not known there: %+v, %v", found, err)
 		}
 		if err := here.Revoke(t.Context(), ids[1]); err != nil {
 			t.Fatal(err)
@@ -196,6 +202,9 @@ func TestSessionOfAKey(t *testing.T) {
 		c.now = c.now.Add(time.Hour)
 		if holds(t, here, brief) || holds(t, there, brief) {
 			t.Error("the session of an expired key holds")
+		}
+		if found, err := here.OwnSessions(t.Context(), Caller{UserID: userID}, page.First); err != nil || found.Count != 0 {
+			t.Errorf("the session of an expired key is listed: %+v, %v", found, err)
 		}
 		if _, err := here.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[1]}); !fault.Is(err, fault.AuthenticationFailed) {
 			t.Errorf("a session begins with a revoked key: %v", err)
@@ -354,6 +363,7 @@ func TestSessionsOfAUserAreLimited(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
+		others := begin(t, k, SessionDraft{UserID: newUser(t, k, "bea"), Method: ByMail})
 		first := begin(t, k, SessionDraft{UserID: userID, Method: ByMail, UserAgent: strings.Repeat("é\x00", 200) + "\xff"})
 		if !holds(t, k, first) {
 			t.Fatal("not begun")
@@ -366,6 +376,9 @@ func TestSessionsOfAUserAreLimited(t *testing.T) {
 		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1})
 		if err != nil || found.Count != maxSessions || holds(t, k, first) {
 			t.Errorf("%d sessions, %v", found.Count, err)
+		}
+		if !holds(t, k, others) {
+			t.Error("a session of another user has ended")
 		}
 	})
 }
