@@ -3,6 +3,8 @@ package access
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -88,9 +90,10 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
+		answer := Answer{Status: 201, ETag: `"1"`, Body: "{}", Item: "7"}
 		claim := func() *Claim {
 			t.Helper()
-			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", func(any) Answer { return Answer{Status: 201, Body: "{}"} })
+			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", func(any) Answer { return answer })
 			if err != nil || kept != nil {
 				t.Fatal(kept, err)
 			}
@@ -117,9 +120,36 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		if err := last.GiveUp(t.Context()); err != nil { // in vain: it was carried out
 			t.Fatal(err)
 		}
-		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || kept.Status != 201 {
+		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || *kept != answer {
 			t.Errorf("sent again: %+v, %v", kept, err)
 		}
+	})
+}
+
+// A request that was overtaken neither renews the lease of the one that overtook it nor answers in its place.
+func TestOvertakenNeitherRenewsNorAnswers(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		claim := func() *Claim {
+			t.Helper()
+			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil)
+			if err != nil || kept != nil {
+				t.Fatal(kept, err)
+			}
+			return claim
+		}
+		paused := claim()
+		c.now = c.now.Add(answerLease + time.Second)
+		claim()
+		c.now = c.now.Add(answerLease - time.Second)
+		if err := errors.Join(paused.renew(t.Context()), paused.Done(t.Context(), Answer{Status: 500})); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(2 * time.Second)
+		claim()
 	})
 }
 
@@ -201,20 +231,34 @@ func TestAnswersAreKeptForADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := claim.Done(t.Context(), Answer{Status: 200, Body: "{}"}); err != nil {
+		answer := Answer{Status: 200, ETag: `"1"`, Body: "{}", Item: "7"}
+		if err := claim.Done(t.Context(), answer); err != nil {
 			t.Fatal(err)
 		}
 		for _, later := range []time.Duration{23 * time.Hour, 25 * time.Hour} {
 			d.Now = func() time.Time { return began.Add(later) }
 			tidied := k.Tidy(t.Context())
-			if _, kept, err := k.Claim(t.Context(), c, "once", "", nil); err != nil || tidied != nil || (kept != nil) != (later < 24*time.Hour) {
+			again, kept, err := k.Claim(t.Context(), c, "once", "", nil)
+			live := later < 24*time.Hour
+			if err != nil || tidied != nil || (kept != nil) != live || live && *kept != answer {
 				t.Errorf("after %s: %+v, %v, %v", later, kept, err, tidied)
 			}
+			claim = again
+		}
+		if err := claim.Done(t.Context(), answer); err != nil {
+			t.Fatal(err)
 		}
 		d.Now = func() time.Time { return began.Add(50 * time.Hour) } // nothing is tidied
 		claim, kept, err := k.Claim(t.Context(), c, "once", "another", nil)
 		if err != nil || kept != nil {
 			t.Fatalf("another: %+v, %v", kept, err)
+		}
+		left, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM idempotency WHERE etag <> '' OR item <> '' OR body IS NOT NULL`)
+		if err != nil || left != 0 {
+			t.Errorf("%d old answers are left, %v", left, err)
+		}
+		if _, _, err := k.Claim(t.Context(), c, "once", "another", nil); !fault.Is(err, fault.IdempotencyInProgress) {
+			t.Errorf("another, sent twice: %v", err)
 		}
 		if err := claim.Done(t.Context(), Answer{Status: 201}); err != nil {
 			t.Fatal(err)
@@ -248,22 +292,38 @@ func TestEraseAnswersInTurkish(t *testing.T) {
 	}
 }
 
+// Nothing is left of an erased user's own requests, whatever their answers show. Those of others stay.
+func TestEraseAnswersOfAUser(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		ada, bea := newUser(t, k, "ada"), newUser(t, k, "bea")
+		for _, user := range []int64{ada, bea} {
+			claim, _, err := k.Claim(t.Context(), Caller{UserID: user}, "once", "", nil)
+			if err == nil {
+				err = claim.Done(t.Context(), Answer{Status: 200, Body: "{}"})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		erased := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return k.EraseUser(ctx, tx, activity.Person{UserID: ada, UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"ada@x.example"}})
+		})
+		left, err := db.All[int64](t.Context(), d, nil, `SELECT user_id FROM idempotency WHERE body IS NOT NULL`)
+		if erased != nil || err != nil || !slices.Equal(left, []int64{bea}) {
+			t.Errorf("answers of %d are left, %v, %v", left, erased, err)
+		}
+	})
+}
+
 // Each key, session, organization and name has answers of its own, even with the same Idempotency-Key.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		ada, _ := withKeys(t, k)
-		var bea int64
-		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-			bea, err = db.Insert(ctx, tx, `
-				INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
-				VALUES ('bea', 'bea', 'bea@x.example', '', '', TRUE, $1)`, d.Now())
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bea := newUser(t, k, "bea")
 		in := func(organizationID string, c Caller) Caller { c.Organization.ID = organizationID; return c }
 		callers := []Caller{
 			{UserID: ada},
