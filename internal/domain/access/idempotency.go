@@ -142,11 +142,9 @@ func (c *Claim) keep(ctx context.Context, tx *db.Tx, a Answer) error {
 	return err
 }
 
-// Done keeps the answer of an operation that has changed nothing, or whose transaction has not kept it, and
-// gives up the lease.
+// Done keeps the answer of an operation that has changed nothing, or whose transaction has not kept it.
 func (c *Claim) Done(ctx context.Context, a Answer) error {
-	now := c.keys.DB.Now()
-	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return finishRequest(ctx, tx, c, a, now) })
+	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return finishRequest(ctx, tx, c, a) })
 }
 
 // GiveUp lets the request be carried out again, unless it was carried out.

@@ -55,10 +55,10 @@ func updateAnswer(ctx context.Context, tx *db.Tx, c *Claim, a Answer) (int64, er
 		c.row(c.attempt, a.Status, a.ETag, a.Item, db.Null(&a.Body))...)
 }
 
-func finishRequest(ctx context.Context, tx *db.Tx, c *Claim, a Answer, now time.Time) error {
+func finishRequest(ctx context.Context, tx *db.Tx, c *Claim, a Answer) error {
 	return db.Exec(ctx, tx, `
-		UPDATE idempotency SET status = $7, etag = $8, item = $9, body = $10, lease_ends = $11`+ofClaim+` AND attempt = $6 AND status = 0`,
-		c.row(c.attempt, a.Status, a.ETag, a.Item, db.Null(&a.Body), now)...)
+		UPDATE idempotency SET status = $7, etag = $8, item = $9, body = $10`+ofClaim+` AND attempt = $6 AND status = 0`,
+		c.row(c.attempt, a.Status, a.ETag, a.Item, db.Null(&a.Body))...)
 }
 
 func deleteRequest(ctx context.Context, tx *db.Tx, c *Claim) error {
