@@ -17,7 +17,7 @@ func TestKeyFormat(t *testing.T) {
 		if !access.WellFormed(key) || len(key) != 47 {
 			t.Fatalf("%s is not well-formed", key)
 		}
-		for _, wrong := range []string{key[1:], key + "0", strings.ToLower(key) + "x", "", swapLast(key), " " + key} {
+		for _, wrong := range []string{key[1:], key + "0", strings.ToLower(key) + "x", "", swapLast(key), " " + key, access.KeyPrefix} {
 			if access.WellFormed(wrong) {
 				t.Errorf("%q is well-formed", wrong)
 			}

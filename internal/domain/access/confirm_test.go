@@ -113,3 +113,42 @@ func TestConfirmSelf(t *testing.T) {
 		}
 	})
 }
+
+// A key that has expired is refused even while memory is up to date.
+func TestConfirmCachedExpires(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		join(t, k, userID, acme)
+		_, secret, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := k.Identify(t.Context(), secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller, err := k.Enter(t.Context(), id, acme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []struct {
+			after time.Duration
+			want  error
+		}{{time.Hour - time.Second, nil}, {time.Hour, ErrChanged}} {
+			now := c.now.Add(at.after)
+			if err := k.verify(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				_, err := ConfirmCached(ctx, tx, caller, now, func(Caller) error { return nil })
+				return err
+			})
+			if !k.holds(caller.version, now) || !errors.Is(err, at.want) {
+				t.Errorf("after %s: %v, want %v", at.after, err, at.want)
+			}
+		}
+	})
+}

@@ -108,6 +108,27 @@ func TestBoundKeySeesItsKind(t *testing.T) {
 	})
 }
 
+// A key that is bound to an organization makes only keys that are bound to the same, though its user has others.
+func TestBoundKeyMakesItsKind(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		ada := newUser(t, k, "ada")
+		const other = "01890000-0000-7000-8000-000000000002"
+		join(t, k, ada, acme)
+		join(t, k, ada, other)
+		bound := Caller{UserID: ada, Scope: All, BoundTo: acme}
+		for _, wanted := range []string{"", acme} {
+			if made, _, err := k.CreateOwn(t.Context(), bound, OwnDraft{Scope: All, OrganizationID: wanted}); err != nil || made.OrganizationID != acme {
+				t.Errorf("for %q: %+v, %v", wanted, made, err)
+			}
+		}
+		if made, _, err := k.CreateOwn(t.Context(), bound, OwnDraft{Scope: All, OrganizationID: other}); !errors.Is(err, errNotYours) {
+			t.Errorf("for another: %+v, %v", made, err)
+		}
+	})
+}
+
 // The last use of a key, a session or a member is theirs alone. An earlier one that another server stores late does not
 // replace it.
 func TestLastUseIsTheLatest(t *testing.T) {
