@@ -404,6 +404,26 @@ func TestInvitesProveAddresses(t *testing.T) {
 	})
 }
 
+// An address that an operator gives a user proves nothing: the first proof still ends what a handed link has made.
+func TestAddressByAnOperatorProvesNothing(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		u := r.join("eve@x.example", true, false)
+		_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: u.ID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err = r.Organizations.SetUser(t.Context(), u.Email, org.SelfPatch{Email: patch.Of("eva@x.example")}); err != nil || u.IsEmailVerified {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		if _, err := r.ByProvider(t.Context(), person("1", u.Email), access.SessionDraft{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Keys.Identify(t.Context(), key); !fault.Is(err, fault.AuthenticationFailed) {
+			t.Errorf("the key works after the proof: %v", err)
+		}
+	})
+}
+
 // Once an address of a user was proved, a new one that an operator gives them ends nothing.
 func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
