@@ -141,6 +141,10 @@ func TestAcceptMakesAMember(t *testing.T) {
 		if left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First); left.Count != 0 || err != nil {
 			r.Errorf("%d invites are left, %v", left.Count, err)
 		}
+		by := activity.Filter{OrganizationID: a.Organization.ID, Scopes: []activity.Scope{activity.Membership}, UserID: u.ID}
+		if joined, err := activity.List(r.Context(), r.db, by, page.First); err != nil || joined.Count != 1 {
+			r.Errorf("they have joined %d times by themselves, %v", joined.Count, err)
+		}
 		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
 		r.wantFault(err, fault.NotFound)
 		r.wantFault(r.invites.Decline(r.Context(), token, access.Caller{}), fault.NotFound)
@@ -200,6 +204,19 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 		_, _, err := r.invites.Link(r.Context(), admin, i.ID)
 		r.wantFault(err, fault.Denied)
 	})
+}
+
+// Links to pass on by hand are for admins, and only by a key that may do all.
+func TestMaySeeLinks(t *testing.T) {
+	t.Parallel()
+	for _, level := range []access.Level{access.Member, access.Admin, access.Owner} {
+		for _, scope := range []access.Scope{access.All, access.MemberWrite | access.PluginWrite} {
+			err := invite.MaySeeLinks(access.Caller{Level: level, Scope: scope})
+			if may := level >= access.Admin && scope == access.All; (err == nil) != may || err != nil && !fault.Is(err, fault.Denied) {
+				t.Errorf("%s with %s: %v", level, scope, err)
+			}
+		}
+	}
 }
 
 // The activity records who got the link of which invite, but neither the link itself nor refused requests.

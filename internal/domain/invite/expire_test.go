@@ -1,0 +1,39 @@
+package invite_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/activity"
+)
+
+// Each invite is announced as expired when its own time has come, and once.
+func TestInvitesExpireOneByOne(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		var want []string
+		for _, email := range []string{"ada@x.example", "bob@x.example"} {
+			want = append(want, r.invite(r.owner, draft(email)).ID)
+			r.later(time.Minute)
+		}
+		r.later(time.Hour - 2*time.Minute) // an hour after the first
+		for n := range 3 {
+			for range 2 {
+				if err := r.invites.Expire(r.Context()); err != nil {
+					r.Fatal(err)
+				}
+			}
+			found, err := activity.List(r.Context(), r.db, activity.Filter{OrganizationID: r.owner.Organization.ID, Verb: activity.Expired}, page.First)
+			var got []string
+			for _, e := range slices.Backward(found.Items) {
+				got = append(got, e.ItemID)
+			}
+			if expected := want[:min(n+1, len(want))]; err != nil || !slices.Equal(got, expected) {
+				r.Errorf("expired: %q, want %q, %v", got, expected, err)
+			}
+			r.later(time.Minute)
+		}
+	})
+}
