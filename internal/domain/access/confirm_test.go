@@ -76,6 +76,9 @@ func TestConfirm(t *testing.T) {
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("the key is revoked: %v", err)
 		}
+		if err := confirm(here, callers[0]); !errors.Is(err, ErrChanged) {
+			t.Errorf("the key is revoked, inside the organization: %v", err)
+		}
 		if err := confirm(here, Caller{}); err != nil {
 			t.Errorf("an operator: %v", err)
 		}
