@@ -6,9 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -138,6 +140,28 @@ func TestWhatEndsWithAUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(false, false)
+	})
+}
+
+// Only admins see the activity, its stream and its head.
+func TestActivityIsForAdmins(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := org.Service{DB: d, Keys: access.NewKeys(d)}
+		o, _ := newOrg(t, s, "Acme")
+		for _, level := range []access.Level{access.Member, access.Admin, access.Owner} {
+			for _, scope := range []access.Scope{access.All, access.MemberRead} {
+				c := access.Caller{Level: level, Scope: scope, Organization: o.Organization}
+				_, listed := s.Activity(t.Context(), c, activity.Filter{}, page.First)
+				streamed := s.StreamActivity(t.Context(), c, activity.Filter{}, func([]activity.Stored) error { return nil })
+				_, head := s.ActivityHead(t.Context(), c)
+				for what, err := range map[string]error{"list": listed, "stream": streamed, "head": head} {
+					if may := level >= access.Admin; may && err != nil || !may && !fault.Is(err, fault.Denied) {
+						t.Errorf("%s, by %s with %s: %v", what, level, scope, err)
+					}
+				}
+			}
+		}
 	})
 }
 
