@@ -203,6 +203,10 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 		admin := r.join(r.owner.Organization, "admin@acme.example", access.Admin)
 		_, _, err := r.invites.Link(r.Context(), admin, i.ID)
 		r.wantFault(err, fault.Denied)
+		d.TargetEmail, d.Level = patch.Of("second@x.example"), patch.Of("admin")
+		if _, _, err := r.invites.Link(r.Context(), admin, r.invite(r.owner, d).ID); err != nil {
+			r.Error(err)
+		}
 	})
 }
 
@@ -378,7 +382,7 @@ func TestLinksThatDoNotWork(t *testing.T) {
 		eve := r.invite(r.owner, draft("eve@x.example"))
 		other := r.handed(eve)
 		wrong := map[string]string{
-			"empty": "", "short": token[:63], "long": token + "A", "line break": token[:32] + "\n" + token[32:],
+			"empty": "", "short": token[:63], "long": token + "A", "line break": token[:32] + "\n" + token[32:], "line breaks": strings.Repeat("\n", 64),
 			"trailing line break": token + "\n", "padded": token + "=", "standard alphabet": strings.Repeat("+", 64), "another's code": token[:22] + other[22:],
 			"nul": strings.Repeat("\x00", 64), "no code": base64.RawURLEncoding.EncodeToString(make([]byte, 48)),
 		}

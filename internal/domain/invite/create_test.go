@@ -275,3 +275,19 @@ func TestWhyAllAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// Members can be invited by any key that may invite, higher levels only by one that may do all: otherwise a key for
+// invites alone would lead to one that can do all.
+func TestMayGive(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []access.Scope{access.All, access.MemberWrite} {
+		for _, own := range []access.Level{access.Member, access.Admin, access.Owner} {
+			for _, wanted := range []access.Level{access.Member, access.Admin, access.Owner} {
+				may := wanted <= own && (wanted == access.Member || scope == access.All)
+				if err := invite.MayGive(access.Caller{Level: own, Scope: scope}, wanted); (err == nil) != may {
+					t.Errorf("%s by %s with %s: %v", wanted, own, scope, err)
+				}
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
 )
 
 // Each invite is announced as expired when its own time has come, and once.
@@ -36,4 +37,18 @@ func TestInvitesExpireOneByOne(t *testing.T) {
 			r.later(time.Minute)
 		}
 	})
+}
+
+// An invite is expired from the moment at which it expires, unless it was accepted before.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for now, want := range map[time.Time]invite.Status{at.Add(-1): invite.IsPending, at: invite.IsExpired} {
+		if got := (invite.Invite{ExpiresAt: at}).Status(now); got != want {
+			t.Errorf("at %s: %s, want %s", now, got, want)
+		}
+		if got := (invite.Invite{ExpiresAt: at, AcceptedAt: at.Add(-1)}).Status(now); got != invite.IsAccepted {
+			t.Errorf("accepted, at %s: %s", now, got)
+		}
+	}
 }

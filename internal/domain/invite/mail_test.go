@@ -324,7 +324,7 @@ func TestResentMailIsYetToBeTried(t *testing.T) {
 	})
 }
 
-// An invite that nobody could answer is not mailed again.
+// An invite that nobody could answer is not mailed again: who may not invite at its level does not become its inviter.
 func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
@@ -334,8 +334,12 @@ func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 		d.Level = patch.Of("owner")
 		i := r.invite(gone, d)
 		r.leave("gone@acme.example")
-		_, err := r.invites.Resend(r.Context(), admin, i.ID)
-		r.wantFault(err, fault.Denied)
+		narrow := r.owner
+		narrow.Scope = access.MemberWrite
+		for _, c := range []access.Caller{admin, narrow} {
+			_, err := r.invites.Resend(r.Context(), c, i.ID)
+			r.wantFault(err, fault.Denied)
+		}
 		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
 		if err != nil || again.CreatedBy.ID != r.owner.UserID {
 			r.Fatalf("%v, %+v", err, again.CreatedBy)
