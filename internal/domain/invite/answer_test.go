@@ -414,7 +414,9 @@ func TestLinksThatDoNotWork(t *testing.T) {
 		r.invites.Links = stranger
 		_, err = r.invites.Open(r.Context(), other)
 		r.wantFault(err, fault.NotFound)
-		r.invites.Links = invite.Links{}
+		if r.invites.Links, err = invite.NewLinks("", baseURL); err != nil {
+			r.Fatal(err)
+		}
 		_, err = r.invites.Open(r.Context(), tokenOf(nil, eve))
 		r.wantFault(err, fault.NotFound)
 		if url, _, err := r.invites.Link(r.Context(), r.owner, eve.ID); err == nil {
