@@ -297,7 +297,7 @@ func TestSessionsGiveWayOnce(t *testing.T) {
 			err = errors.Join(err, <-begun)
 		}
 		sessions, failed := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1})
-		ended, listed := activity.List(t.Context(), k.DB, activity.Filter{OrganizationID: acme, Verb: activity.Ended}, page.First)
+		ended, listed := activity.List(t.Context(), k.DB, activity.Filter{OrganizationID: acme, Verb: activity.Ended, UserID: userID}, page.First)
 		if err := errors.Join(err, failed, listed); err != nil || sessions.Count != maxSessions || ended.Count != atOnce-room {
 			t.Errorf("%d sessions, %d have ended, %v", sessions.Count, ended.Count, err)
 		}
