@@ -119,7 +119,7 @@ func TestReasonOfAnAccessLevel(t *testing.T) {
 	})
 }
 
-// The activity shows the keys that a removed member loses with their membership.
+// The activity shows the keys and sessions that a removed member loses with their membership, and who removed them.
 func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -128,24 +128,37 @@ func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			m, err := s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
+		var owner, ada org.Membership
+		err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+			join := func(email string, level access.Level) (org.Membership, error) {
+				return s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: level})
+			}
+			if owner, err = join("eve@x.example", access.Owner); err != nil {
+				return err
+			}
+			if ada, err = join("ada@x.example", access.Member); err != nil {
+				return err
+			}
+			key, err := s.Keys.Insert(ctx, tx, access.Draft{UserID: ada.User.ID, OrganizationID: o.ID, Scope: access.All}, access.NewKey())
 			if err != nil {
 				return err
 			}
-			_, err = s.Keys.Insert(ctx, tx, access.Draft{UserID: m.User.ID, OrganizationID: o.ID, Scope: access.All}, access.NewKey())
+			_, err = s.Keys.InsertSession(ctx, tx, access.SessionDraft{UserID: ada.User.ID, Method: access.ByKey, KeyID: key.ID})
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.RemoveMember(t.Context(), o.ID, "ada@x.example"); err != nil {
+		by := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
+		if err := s.Expel(t.Context(), by, ada.User.UUID); err != nil {
 			t.Fatal(err)
 		}
-		f := activity.Filter{OrganizationID: o.ID, Scopes: []activity.Scope{activity.Key}}
-		found, err := activity.List(t.Context(), d, f, page.First)
-		if err != nil || found.Count != 2 || found.Items[0].Verb != activity.Revoked || found.Items[0].Name != "ada@x.example" {
-			t.Errorf("%+v, %v", found, err)
+		for _, verb := range []activity.Verb{activity.Revoked, activity.Ended} {
+			f := activity.Filter{OrganizationID: o.ID, Scopes: []activity.Scope{activity.Key, activity.Session}, Verb: verb}
+			found, err := activity.List(t.Context(), d, f, page.First)
+			if err != nil || found.Count != 1 || found.Items[0].Name != "ada@x.example" || found.Items[0].User.ID != owner.User.ID {
+				t.Errorf("%s: %+v, %v", verb, found, err)
+			}
 		}
 	})
 }
