@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"foyer/internal/config"
@@ -59,11 +60,15 @@ func TestDocsLimit(t *testing.T) {
 	v := visit(t, start(t, config.Config{}), "")
 	const asked, tries = 20, 200 // without these, the console would have to be requested 600 times
 	for range tries {
+		var asking sync.WaitGroup // all at once: on a busy machine, fewer one after another than are allowed again meanwhile
 		for range asked {
-			if got := v.send(http.MethodHead, "/docs", "", "Cookie", "foyer=guess"); got.status != http.StatusOK {
-				t.Fatal(got.status)
-			}
+			asking.Go(func() {
+				if got := v.send(http.MethodHead, "/docs", "", "Cookie", "foyer=guess"); got.status != http.StatusOK {
+					t.Error(got.status)
+				}
+			})
 		}
+		asking.Wait()
 		if v.get("/console").status == http.StatusTooManyRequests {
 			return
 		}

@@ -128,7 +128,7 @@ func TestHeldBodies(t *testing.T) {
 	body := `{"source":{"a.txt":"` + strings.Repeat("a", wire.MaxSourceBody-100) + `"}}`
 	answered := map[int]int{}
 	var conns []net.Conn
-	for range 3 * mostMemory / 2 / wire.MaxSourceBody { // half as much again as the server may take
+	for range mostMemory/wire.MaxSourceBody + 1 { // more than the server may take, and all sent within the minute that a body has
 		conn := s.slowly(t, http.MethodPatch, "/"+itoa(app.ID)+"/update_source", "Content-Type: application/json\r\n", fmt.Sprintf("Content-Length: %d\r\n", len(body)))
 		if _, err := io.WriteString(conn, body[:len(body)-1]); err != nil {
 			t.Fatal(err)

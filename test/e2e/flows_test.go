@@ -108,7 +108,7 @@ func sitDown(t *testing.T, script bool) *desk {
 	s["CATALOG"] = catalog
 	p := provider.Settings("")
 	s["OIDC_ISSUER"], s["OIDC_CLIENT_ID"], s["OIDC_CLIENT_SECRET"], s["OIDC_NAME"] = p.Issuer, p.ClientID, p.ClientSecret, "Acme"
-	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, 18*time.Minute), script: script, smtp: smtp, upstream: repo.URL}
+	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, time.Hour), script: script, smtp: smtp, upstream: repo.URL}
 	c, err := client.New(d.i.url, d.key)
 	if err != nil {
 		t.Fatal(err)
