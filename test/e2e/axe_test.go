@@ -105,7 +105,7 @@ const (
 	unseenFocus = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
 		.filter((e) => !e.disabled && e.type !== "hidden" && e.checkVisibility({ visibilityProperty: true }))
 		.filter((e) => {
-			e.focus({ focusVisible: true })
+			e.focus({ focusVisible: true, preventScroll: true })
 			const style = getComputedStyle(e)
 			return document.activeElement !== e || style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2
 		}).map((e) => e.outerHTML.slice(0, 200))`
