@@ -26,15 +26,7 @@ func TestConfirm(t *testing.T) {
 		}
 		var callers []Caller
 		for _, k := range []*Keys{here, there} {
-			id, err := k.Identify(t.Context(), secret)
-			if err != nil {
-				t.Fatal(err)
-			}
-			caller, err := k.Enter(t.Context(), id, acme)
-			if err != nil {
-				t.Fatal(err)
-			}
-			callers = append(callers, caller)
+			callers = append(callers, enter(t, k, secret))
 		}
 		mayAdminister := func(c Caller) error {
 			if c.Level < Admin {
@@ -92,10 +84,7 @@ func TestConfirmSelf(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, ids := withKeys(t, k, time.Hour)
-		id, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, KeyID: ids[0], Method: ByKey}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := signedIn(t, k, SessionDraft{UserID: userID, KeyID: ids[0], Method: ByKey})
 		confirm := func(caller Caller) error {
 			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return ConfirmSelf(ctx, tx, caller, k.Now()) })
 		}
@@ -129,14 +118,7 @@ func TestConfirmCachedExpires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := k.Identify(t.Context(), secret)
-		if err != nil {
-			t.Fatal(err)
-		}
-		caller, err := k.Enter(t.Context(), id, acme)
-		if err != nil {
-			t.Fatal(err)
-		}
+		caller := enter(t, k, secret)
 		for _, at := range []struct {
 			after time.Duration
 			want  error

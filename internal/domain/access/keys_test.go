@@ -45,6 +45,20 @@ func newUser(t *testing.T, k *Keys, name string) (id int64) {
 
 const acme = "01890000-0000-7000-8000-000000000001"
 
+// enter returns the caller in the organization acme that a key stands for.
+func enter(t *testing.T, k *Keys, key string) Caller {
+	t.Helper()
+	id, err := k.Identify(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := k.Enter(t.Context(), id, acme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // join makes an organization with a user as its admin.
 func join(t *testing.T, k *Keys, userID int64, organizationID string) {
 	t.Helper()
@@ -246,10 +260,7 @@ func TestKeyEndsWhileWaiting(t *testing.T) {
 		k := NewKeys(dbtest.Open(t, url))
 		userID, ids := withKeys(t, k, time.Hour, 0)
 		c := Caller{UserID: userID, KeyID: ids[0], Scope: All}
-		session, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, Method: ByMail}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := signedIn(t, k, SessionDraft{UserID: userID, Method: ByMail})
 		now := k.DB.Now()
 		for _, wanted := range []struct {
 			err error

@@ -22,10 +22,7 @@ func TestSessionsOfOthersAreNotSeen(t *testing.T) {
 		ada, bea := newUser(t, k, "ada"), newUser(t, k, "bea")
 		var ids []int64
 		for _, user := range []int64{ada, bea, ada} {
-			id, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: user, Method: ByMail}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			id := signedIn(t, k, SessionDraft{UserID: user, Method: ByMail})
 			ids = append(ids, id.SessionID)
 		}
 		c := Caller{UserID: ada}
@@ -148,10 +145,7 @@ func TestLastUseIsTheLatest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: h.user, Method: ByMail}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			id := signedIn(t, k, SessionDraft{UserID: h.user, Method: ByMail})
 			h.key, h.session = key.ID, id.SessionID
 			all = append(all, h)
 		}

@@ -51,10 +51,7 @@ func TestKeysAreRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: first.ID}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := signedIn(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: first.ID})
 		self := session.Caller()
 		self.RequestID, self.Address = "request", "192.0.2.1"
 		bound, _, err := k.CreateOwn(t.Context(), self, OwnDraft{Scope: PluginRead, OrganizationID: "two"})

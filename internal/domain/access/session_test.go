@@ -34,6 +34,16 @@ func begin(t *testing.T, k *Keys, d SessionDraft) string {
 	return token
 }
 
+// signedIn begins a session, and returns whom it identifies.
+func signedIn(t *testing.T, k *Keys, d SessionDraft) *Identity {
+	t.Helper()
+	id, err := k.IdentifySession(t.Context(), begin(t, k, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
 func holds(t *testing.T, k *Keys, token string) bool {
 	t.Helper()
 	_, err := k.IdentifySession(t.Context(), token)
@@ -136,10 +146,7 @@ func TestEndSessionThatIsOver(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
-		id, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, Method: ByMail}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := signedIn(t, k, SessionDraft{UserID: userID, Method: ByMail})
 		c.now = c.now.Add(sessionIdle)
 		if err := k.EndSession(t.Context(), Caller{UserID: userID}, id.SessionID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a session was ended that was over: %v", err)

@@ -23,9 +23,7 @@ func TestScopeOfTheFirstKey(t *testing.T) {
 			{"admin", false, access.All},
 			{"owner", true, access.All},
 		} {
-			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{MembersCanManageApps: &c.manageApps}); err != nil {
-				r.Fatal(err)
-			}
+			r.set(org.Settings{MembersCanManageApps: &c.manageApps})
 			d := draft("ada@x.example")
 			d.Level = patch.Of(c.level)
 			a := r.accept(r.handed(r.invite(r.owner, d)))
