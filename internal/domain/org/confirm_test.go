@@ -20,23 +20,9 @@ func TestRightLostInASharedCommit(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
 	s := org.Service{DB: d, Keys: access.NewKeys(d)}
-	o, err := s.Create(t.Context(), "Acme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ada org.Membership
-	err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-		for _, email := range []string{"eve@x.example", "ada@x.example"} {
-			ada, err = s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: access.Owner})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o, _ := newOrg(t, s, "Acme")
+	join(t, s, o.ID, "eve@x.example", access.Owner)
+	ada := join(t, s, o.ID, "ada@x.example", access.Owner)
 	caller := access.Caller{UserID: ada.User.ID, Level: access.Owner, Scope: access.All, Organization: access.Organization{ID: o.ID}}
 	refused := errors.New("refused")
 	turns := []func() error{
@@ -62,7 +48,7 @@ func TestRightLostInASharedCommit(t *testing.T) {
 			}
 		}
 	})
-	err = d.InTx(t.Context(), func(context.Context, *db.Tx) error { line(); return nil })
+	err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { line(); return nil })
 	waiting.Wait()
 	if err != nil || got[0] != nil || !errors.Is(got[1], refused) || !errors.Is(got[2], access.ErrChanged) {
 		t.Errorf("%v, %v", err, got)

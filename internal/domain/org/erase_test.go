@@ -28,25 +28,9 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := org.Service{DB: d, Keys: access.NewKeys(d)}
-		o, err := s.Create(t.Context(), "Acme")
-		if err != nil {
-			t.Fatal(err)
-		}
-		join := func(email string) (m org.Membership, err error) {
-			err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-				m, err = s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: access.Member})
-				return err
-			})
-			return m, err
-		}
-		joined, err := join("bob@x.example")
-		if err != nil {
-			t.Fatal(err)
-		}
-		bob := joined.User
-		if _, err := join(fmt.Sprintf("erased-%d@foyer.invalid", bob.ID)); err != nil {
-			t.Fatal(err)
-		}
+		o, members := newOrg(t, s, "Acme", "bob@x.example")
+		bob := members[0].User
+		join(t, s, o.ID, fmt.Sprintf("erased-%d@foyer.invalid", bob.ID), access.Member)
 		if _, err := s.EraseUser(t.Context(), bob.Email); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +46,12 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if m, err := join(erased.Email); !fault.Is(err, fault.NotUnique) {
-			t.Errorf("joined: %+v, %v", m, err)
+		joined := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: erased.Email}, Level: access.Member})
+			return err
+		})
+		if !fault.Is(joined, fault.NotUnique) {
+			t.Errorf("joined: %v", joined)
 		}
 	})
 }
@@ -129,19 +117,8 @@ func joinBackwards(t *testing.T, s org.Service) (first org.Membership, others []
 		ids[i] = o.ID
 	}
 	slices.Sort(ids[:])
-	add := func(id, email string) org.Membership {
-		var m org.Membership
-		err := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-			m, err = s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: id, User: org.User{Email: email}, Level: access.Member})
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	others = []org.Membership{add(ids[1], "ada@x.example"), add(ids[0], "bob@x.example")}
-	return add(ids[0], "ada@x.example"), others
+	others = []org.Membership{join(t, s, ids[1], "ada@x.example", access.Member), join(t, s, ids[0], "bob@x.example", access.Member)}
+	return join(t, s, ids[0], "ada@x.example", access.Member), others
 }
 
 // The log is emptied even if not all texts of an erased organization can be deleted now.

@@ -124,21 +124,9 @@ func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := org.Service{DB: d, Keys: access.NewKeys(d)}
-		o, err := s.Create(t.Context(), "Acme")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var owner, ada org.Membership
-		err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-			join := func(email string, level access.Level) (org.Membership, error) {
-				return s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: level})
-			}
-			if owner, err = join("eve@x.example", access.Owner); err != nil {
-				return err
-			}
-			if ada, err = join("ada@x.example", access.Member); err != nil {
-				return err
-			}
+		o, _ := newOrg(t, s, "Acme")
+		owner, ada := join(t, s, o.ID, "eve@x.example", access.Owner), join(t, s, o.ID, "ada@x.example", access.Member)
+		err := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			key, err := s.Keys.Insert(ctx, tx, access.Draft{UserID: ada.User.ID, OrganizationID: o.ID, Scope: access.All}, access.NewKey())
 			if err != nil {
 				return err

@@ -23,21 +23,23 @@ func newOrg(t *testing.T, s org.Service, name string, emails ...string) (o org.O
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		members = nil
-		for _, email := range emails {
-			m, err := s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: access.Member})
-			if err != nil {
-				return err
-			}
-			members = append(members, m)
-		}
-		return nil
+	for _, email := range emails {
+		members = append(members, join(t, s, o.ID, email, access.Member))
+	}
+	return o, members
+}
+
+// join makes somebody a member of an organization.
+func join(t *testing.T, s org.Service, organizationID, email string, level access.Level) (m org.Membership) {
+	t.Helper()
+	err := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+		m, err = s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: organizationID, User: org.User{Email: email}, Level: level})
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o, members
+	return m
 }
 
 // A user's keys list their organizations, and a key that is bound to one lists only that.
