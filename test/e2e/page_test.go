@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -26,7 +27,10 @@ func browserFor(t *testing.T, long time.Duration, flags ...chromedp.ExecAllocato
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(420, 900), chromedp.WSURLReadTimeout(patience),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
+		chromedp.Flag("disable-component-update", true))
+	if shell, err := exec.LookPath("chromium-headless-shell"); err == nil { // takes a third less CPU time than Chromium
+		options = append(options, chromedp.ExecPath(shell))
+	}
 	options = append(options, flags...)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
