@@ -37,13 +37,14 @@ func (r *rig) accept(token string) invite.Accepted {
 }
 
 // Erasing a user removes the invites they accepted, even if they have another address since and no entry of the
-// activity shows the one that was invited.
+// activity shows the one that was invited. It removes those to their addresses too, whoever accepted them.
 func TestEraseAccepted(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		r.run()
-		r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@former.example")})
+		r.invite(r.owner, draft("ada@former.example"))
 		a := r.accept(r.mailed(1))
+		r.accept(r.handed(r.invite(r.owner, draft("bob@x.example"))))
 		kept := func() int {
 			found, err := r.invites.Find(r.Context(), r.owner, invite.Filter{Statuses: []invite.Status{invite.IsAccepted}}, page.First)
 			if err != nil {
@@ -52,15 +53,17 @@ func TestEraseAccepted(t *testing.T) {
 			return found.Count
 		}
 		r.later(29 * 24 * time.Hour)
-		if err := r.invites.Tidy(r.Context()); err != nil || kept() != 1 {
+		if err := r.invites.Tidy(r.Context()); err != nil || kept() != 2 {
 			r.Errorf("%d are left after 29 days, %v", kept(), err)
 		}
-		for i, id := range []int64{a.User.ID + 1, a.User.ID} {
-			err := r.invites.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-				return r.invites.EraseUser(ctx, tx, activity.Person{UserID: id, Emails: []string{"ada@new.example"}})
-			})
-			if n := kept(); err != nil || n != 1-i {
-				r.Errorf("user %d: %d are left, %v", id, n, err)
+		for i, p := range []activity.Person{
+			{UserID: 1e6, Emails: []string{"ada@new.example"}},
+			{UserID: 1e6, Emails: []string{"ada@new.example", "bob@x.example"}},
+			{UserID: a.User.ID, Emails: []string{"ada@new.example"}},
+		} {
+			err := r.invites.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { return r.invites.EraseUser(ctx, tx, p) })
+			if n := kept(); err != nil || n != 2-i {
+				r.Errorf("%+v: %d are left, %v", p, n, err)
 			}
 		}
 	})

@@ -178,7 +178,7 @@ func TestFormsOfUUIDs(t *testing.T) {
 func TestInviteStatus(t *testing.T) {
 	each(t, func(r *rig) {
 		ids := map[string]string{}
-		for name, more := range map[string]string{"ada": `,"level":8`, "ben": `,"first_name":"B%_!","expires_in":60`, "cleo": ""} {
+		for name, more := range map[string]string{"ada": `,"level":8`, "ben": `,"first_name":"B%_!","expires_in":60`, "cleo": `,"expires_in":2592000`} {
 			ids[name] = between(r.wantStatus(r.key, "POST", invites, `{"target_email":"`+name+`@x.example"`+more+`}`, 201).body, `"id":"`, `"`)
 		}
 		for _, body := range []string{`59`, `2592001`, `"60"`, `-1`} {
