@@ -177,7 +177,7 @@ func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites 
 	for _, l := range all {
 		entries[l.siteID] = append(entries[l.siteID], l.entryOf())
 	}
-	var changed []Site
+	var changed []begun
 	for _, site := range sites {
 		apps := "[]"
 		if e := entries[site.ID]; len(e) > 0 {
@@ -186,9 +186,10 @@ func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites 
 		if apps == site.apps {
 			continue
 		}
-		site.Revision++
-		site.before, site.apps, site.runs = site.apps, apps, versionsOf(entries[site.ID])
-		changed = append(changed, site)
+		r := begun{Site: site, before: site.apps, runs: versionsOf(entries[site.ID])}
+		r.Revision++
+		r.apps = apps
+		changed = append(changed, r)
 	}
 	if len(changed) == 0 {
 		return nil

@@ -44,9 +44,8 @@ type snapshot struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// remember stores the revisions that at most a batch of sites have just begun. placements are those of the sites, and
-// may be those of others too.
-func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site, placements []Placement) error {
+// remember stores at most a batch of revisions. placements are those of their sites, and may be those of others too.
+func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, revisions []begun, placements []Placement) error {
 	snapshots, held := map[int64][]snapshot{}, map[[2]int64]string{}
 	for _, p := range placements {
 		held[[2]int64{p.SiteID, p.AppID}] = p.Held
@@ -55,12 +54,12 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 			CreatedAt: p.CreatedAt,
 		})
 	}
-	revisions := make([]begun, len(sites))
-	for i, site := range sites {
-		revisions[i] = begun{Site: site, placements: encode(snapshots[site.ID])}
-		if c.Organization.ID == site.OrganizationID { // a user of another organization who changed its app is not shown
-			revisions[i].by = c
-		} else if err := s.tell(ctx, tx, site, held); err != nil {
+	for i := range revisions {
+		r := &revisions[i]
+		r.placements = encode(snapshots[r.ID])
+		if c.Organization.ID == r.OrganizationID { // a user of another organization who changed its app is not shown
+			r.by = c
+		} else if err := s.tell(ctx, tx, *r, held); err != nil {
 			return err
 		}
 	}
@@ -70,8 +69,8 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 // tell records that a site has followed a change by another organization, or by the operator to that one: which
 // versions the site runs now, and why it does not run others. Its own organization's activity has no other entry of
 // this.
-func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int64]string) error {
-	was, is := runningOf(readEntries(site.before)), runningOf(readEntries(site.apps))
+func (s Service) tell(ctx context.Context, tx *db.Tx, r begun, held map[[2]int64]string) error {
+	was, is := runningOf(readEntries(r.before)), runningOf(readEntries(r.apps))
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	var changes []activity.Change
@@ -80,14 +79,14 @@ func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int
 			continue
 		}
 		changes = append(changes, activity.Changed(fieldOf(id, "running"), activity.Number(was[id]), activity.Number(is[id])))
-		if why := held[[2]int64{site.ID, id}]; why != "" {
+		if why := held[[2]int64{r.ID, id}]; why != "" {
 			changes = append(changes, activity.Changed(fieldOf(id, "held"), nil, why))
 		}
 	}
 	if len(changes) == 0 { // an app's name may have changed
 		return nil
 	}
-	return activity.Record(ctx, tx, activityEntry(site, activity.Followed, changes), s.DB.Now())
+	return activity.Record(ctx, tx, activityEntry(r.Site, activity.Followed, changes), s.DB.Now())
 }
 
 // runningOf returns the version of each app that a manifest lists.

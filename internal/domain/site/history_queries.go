@@ -20,6 +20,8 @@ import (
 type begun struct {
 	Site
 
+	before     string // the entries of the revision before
+	runs       string // the versions in apps, in the format of revisions
 	placements string // as JSON
 	by         access.Caller
 }

@@ -39,14 +39,14 @@ func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
 		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, search.Key(s.Name))
 }
 
-// updateApps writes the entries of the manifests of at most a batch of sites, as their next revisions.
-func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
+// updateApps writes the manifests of at most a batch of revisions to their sites.
+func updateApps(ctx context.Context, tx *db.Tx, revisions []begun) error {
 	var args []any
-	for _, s := range sites {
-		args = append(args, s.OrganizationID, s.ID, s.Revision, s.apps)
+	for _, r := range revisions {
+		args = append(args, r.OrganizationID, r.ID, r.Revision, r.apps)
 	}
 	query := `
-		WITH v (organization_id, id, revision, apps) AS ` + rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT") + `
+		WITH v (organization_id, id, revision, apps) AS ` + rows(len(revisions), "TEXT", "BIGINT", "BIGINT", "TEXT") + `
 		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + ` + queries.Arg(&args, cache.VersionStep()) + `
 		FROM v WHERE sites.organization_id = v.organization_id AND sites.id = v.id`
 	return db.Exec(ctx, tx, query, args...)

@@ -70,7 +70,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, er
 		if made.ID, err = insertSite(ctx, tx, site); err != nil {
 			return access.OrChanged(err)
 		}
-		if err := s.remember(ctx, tx, c, []Site{made}, nil); err != nil {
+		if err := s.remember(ctx, tx, c, []begun{{Site: made}}, nil); err != nil {
 			return err
 		}
 		if err := access.KeepAnswer(ctx, tx, made); err != nil {

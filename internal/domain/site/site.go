@@ -36,8 +36,6 @@ type Site struct {
 
 	stamp  int64            // grows by a random number with each change of apps, see cache.VersionStep
 	apps   string           // the entries of the manifest
-	before string           // the entries of the revision before; only in a new revision
-	runs   string           // the versions in apps, in the format of revisions; only in a new revision
 	access access.AppAccess // of its organization
 }
 
