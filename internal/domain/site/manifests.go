@@ -113,20 +113,20 @@ func (m *Manifests) load(ctx context.Context, token string, generation int64, no
 		if site, err = findByTokenWithApps(ctx, m.DB, token); err != nil {
 			return nil, err
 		}
-		s.manifest, s.stamp = newContent(manifest(site, m.BaseURL, site.apps, s.sample)), site.stamp
+		s.manifest, s.stamp = newContent(manifest(site, m.BaseURL, s.sample)), site.stamp
 	}
 	m.sites.Put(token, cache.Unversioned, s) // asked again if invalidate was called meanwhile
 	return s, nil
 }
 
 // manifest returns what a page should run, as JSON.
-func manifest(s Site, baseURL, apps string, sample int) []byte {
+func manifest(s Site, baseURL string, sample int) []byte {
 	return []byte(encode(struct {
 		Site     string          `json:"site"`
 		Revision int64           `json:"revision"`
 		Sample   json.Number     `json:"sample"`
 		Apps     json.RawMessage `json:"apps"`
-	}{s.Token, s.Revision, json.Number(strconv.FormatFloat(1/float64(sample), 'f', -1, 64)), json.RawMessage(withBase(apps, baseURL))}))
+	}{s.Token, s.Revision, json.Number(strconv.FormatFloat(1/float64(sample), 'f', -1, 64)), json.RawMessage(withBase(s.apps, baseURL))}))
 }
 
 // Manifest returns the manifest of the site with a token.
@@ -144,14 +144,14 @@ func (s Service) PreviewManifest(ctx context.Context, token, preview, origin str
 	if !isToken(token) || !isToken(preview) {
 		return nil, access.ErrNotFound
 	}
-	apps, site, err := s.previewed(ctx, token, preview)
+	site, err := s.previewed(ctx, token, preview)
 	if err != nil {
 		return nil, err
 	}
 	if origin != "" && origin != "null" && !site.takes(origin) {
 		return nil, access.ErrNotFound
 	}
-	return newContent(manifest(site, s.BaseURL(), apps, 1)), nil
+	return newContent(manifest(site, s.BaseURL(), 1)), nil
 }
 
 // Loader returns the script for the pages of the site with a token.

@@ -235,9 +235,9 @@ func (deps *dependencies) canRun(ctx context.Context, site Site, a plugin.Runnab
 	return nil
 }
 
-// previewed returns the entries of a site's manifest with a preview. It returns ErrNotFound if the preview has expired
-// or must not run, or if its maker may no longer preview.
-func (s Service) previewed(ctx context.Context, siteToken, token string) (apps string, site Site, err error) {
+// previewed returns a site with a preview in its manifest. It returns ErrNotFound if the preview has expired or must not
+// run, or if its maker may no longer preview.
+func (s Service) previewed(ctx context.Context, siteToken, token string) (site Site, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		p, err := findPreview(ctx, q, siteToken, digest.SHA256(token), s.DB.Now())
 		if err != nil {
@@ -260,10 +260,10 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		apps = encode(replaceEntry(readEntries(site.apps), one.entryOf()))
+		site.apps = encode(replaceEntry(readEntries(site.apps), one.entryOf()))
 		return nil
 	})
-	return apps, site, err
+	return site, err
 }
 
 // replaceEntry replaces the entry of an app, or appends it.
