@@ -103,9 +103,8 @@ func (s Service) Place(ctx context.Context, c access.Caller, id int64, d Placeme
 	var faults fault.List
 	if !d.AppID.Set {
 		faults.Add(fault.Field(fault.Required, "app_id", "Must be given: the id of an app."))
-	} else {
-		faults.Add(d.AppID.Check("app_id"))
 	}
+	faults.Add(d.AppID.Check("app_id"))
 	faults.Add(d.check())
 	if err := faults.Err(); err != nil {
 		return Placement{}, err

@@ -124,9 +124,8 @@ func (d *PreviewDraft) check() error {
 	var faults fault.List
 	if !d.URL.Set {
 		faults.Add(fault.Field(fault.Required, "url", "Must be given: a page of the site, or its try page."))
-	} else {
-		faults.Add(patch.RequiredText("url", d.URL, maxPreviewURL))
 	}
+	faults.Add(patch.RequiredText("url", d.URL, maxPreviewURL))
 	rest := PlacementDraft{Version: d.Version, Config: d.Config}
 	faults.Add(rest.check())
 	return faults.Err()
