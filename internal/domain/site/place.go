@@ -189,12 +189,12 @@ func (deps *dependencies) complete(ctx context.Context, site Site, p *Placement,
 		if err != nil {
 			return err
 		}
-		p.Values = checked.shown(readValues(p.Config))
+		given := readValues(p.Config)
+		p.Values = checked.shown(given)
 		if n := otherBytes + p.bytes(); n > maxConfigBytes {
 			return tooManyBytes(n)
 		}
-		faults := checked.unknown(d.Config.Value)
-		faults = append(faults, checked.faults(readValues(p.Config), p.Enabled)...)
+		faults := append(checked.unknown(d.Config.Value), checked.faults(given, p.Enabled)...)
 		if err := faults.Err(); err != nil {
 			return err
 		}
