@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -45,9 +44,10 @@ func New(client *egress.Client, children *sandbox.Pool, now func() time.Time) *S
 
 // Repo is an opened repository, good for one installation.
 type Repo struct {
+	versions
+
 	CheckedAt time.Time // when the upstream listed its versions
 
-	versions versions
 	session  *smartgit.Session
 	children *sandbox.Pool
 }
@@ -76,28 +76,6 @@ func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	}
 	return repo, nil
 }
-
-// Newest returns the highest version tag (semver; a pre-release only if there is nothing else), or the head of the
-// default branch, with its commit as the tag.
-func (r *Repo) Newest() (Version, error) { return r.versions.newest() }
-
-// Tags returns the tags of the highest versions, the newest first, at most most of them.
-func (r *Repo) Tags(most int) []string {
-	var best []string
-	for tag := range r.versions.tags {
-		if semantic(tag) == "" {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, tag, func(other, tag string) int { return compareTags(tag, other) })
-		best = slices.Insert(best, at, tag)
-		best = best[:min(len(best), most)]
-	}
-	return best
-}
-
-// Resolve returns the version with the tag, or Newest for "". If the tag does not exist, the error is an Invalid fault on
-// "tag".
-func (r *Repo) Resolve(tag string) (Version, error) { return r.versions.resolve(tag) }
 
 // Fetch returns, for a tenant, the texts of one of the repository's versions by path, plugin.json included. The host has
 // 20 s to send them. Errors are faults: Invalid on "tag" if the tag leads to no commit, Invalid on "url" for content that

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -41,9 +42,9 @@ func readVersions(refs []smartgit.Ref) versions {
 	return v
 }
 
-// newest returns the highest version tag, a pre-release only if there is nothing else, or the head of the default branch
-// if no tag is a version.
-func (v versions) newest() (Version, error) {
+// Newest returns the highest version tag (semver; a pre-release only if there is nothing else), or the head of the
+// default branch, with its commit as the tag.
+func (v versions) Newest() (Version, error) {
 	var best Version
 	for tag, version := range v.tags {
 		if semantic(tag) != "" && compareTags(tag, best.Tag) > 0 {
@@ -60,11 +61,25 @@ func (v versions) newest() (Version, error) {
 		"The repository has neither a version tag nor a commit on its default branch.")
 }
 
-// resolve returns the version with the tag, or newest for "". The commit of the default branch's head is also a tag,
-// because newest may have returned it as one.
-func (v versions) resolve(tag string) (Version, error) {
+// Tags returns the tags of the highest versions, the newest first, at most most of them.
+func (v versions) Tags(most int) []string {
+	var best []string
+	for tag := range v.tags {
+		if semantic(tag) == "" {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, tag, func(other, tag string) int { return compareTags(tag, other) })
+		best = slices.Insert(best, at, tag)
+		best = best[:min(len(best), most)]
+	}
+	return best
+}
+
+// Resolve returns the version with the tag, or Newest for "". The commit of the default branch's head is also a tag,
+// because Newest may have returned it as one. If the tag does not exist, the error is an Invalid fault on "tag".
+func (v versions) Resolve(tag string) (Version, error) {
 	if tag == "" {
-		return v.newest()
+		return v.Newest()
 	}
 	if version, ok := v.tags[tag]; ok {
 		return version, nil
@@ -72,7 +87,7 @@ func (v versions) resolve(tag string) (Version, error) {
 	if tag == v.head.Tag {
 		return v.head, nil
 	}
-	newest, err := v.newest()
+	newest, err := v.Newest()
 	if err != nil {
 		return Version{}, fault.Field(fault.Invalid, "tag", "The repository has no tag %q.", tag)
 	}

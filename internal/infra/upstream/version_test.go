@@ -28,7 +28,7 @@ func TestNewest(t *testing.T) {
 		for _, tag := range c.tags {
 			refs = append(refs, smartgit.Ref{Name: "refs/tags/" + tag})
 		}
-		got, err := readVersions(refs).newest()
+		got, err := readVersions(refs).Newest()
 		if err != nil || got.Tag != c.want {
 			t.Errorf("newest of %q: %q, %v; want %q", c.tags, got.Tag, err, c.want)
 		}
@@ -62,17 +62,16 @@ func TestTags(t *testing.T) { // not parallel: it counts the allocations of the 
 	for i := range many {
 		refs = append(refs, smartgit.Ref{Name: fmt.Sprintf("refs/tags/v1.0.%d", i)})
 	}
-	r := Repo{versions: readVersions(refs)}
+	v := readVersions(refs)
 	var got []string
-	allocations := testing.AllocsPerRun(1, func() { got = r.Tags(3) })
+	allocations := testing.AllocsPerRun(1, func() { got = v.Tags(3) })
 	if want := []string{"v1.0.9999", "v1.0.9998", "v1.0.9997"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if allocations > 10*many {
 		t.Errorf("%.0f allocations for %d tags", allocations, many)
 	}
-	few := Repo{versions: readVersions(refs[:3])}
-	if got := few.Tags(3); !slices.Equal(got, []string{"v1.0.1", "v1.0.0"}) {
+	if got := readVersions(refs[:3]).Tags(3); !slices.Equal(got, []string{"v1.0.1", "v1.0.0"}) {
 		t.Errorf("of two: %q", got)
 	}
 }
@@ -82,10 +81,10 @@ func TestLongestTag(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("ü", MaxTag)
 	v := readVersions([]smartgit.Ref{{Name: "refs/tags/" + longest}, {Name: "refs/tags/" + longest + "x"}})
-	if got, err := v.resolve(longest); err != nil || got.Tag != longest {
+	if got, err := v.Resolve(longest); err != nil || got.Tag != longest {
 		t.Errorf("%d characters: %v", MaxTag, err)
 	}
-	if _, err := v.resolve(longest + "x"); err == nil {
+	if _, err := v.Resolve(longest + "x"); err == nil {
 		t.Errorf("more than %d characters are a tag", MaxTag)
 	}
 }
@@ -99,7 +98,7 @@ func TestMissingTagNamesTheNewest(t *testing.T) {
 		`tag: The repository has no tag "v2": the newest is "c0ffee".`: {head},
 		`tag: The repository has no tag "v2".`:                         {{Name: "refs/tags/beta"}},
 	} {
-		if _, err := readVersions(refs).resolve("v2"); err == nil || err.Error() != want {
+		if _, err := readVersions(refs).Resolve("v2"); err == nil || err.Error() != want {
 			t.Errorf("got %v; want %s", err, want)
 		}
 	}
