@@ -1,9 +1,7 @@
 package bundle
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,14 +29,8 @@ func Library(source, folder string) (code []byte, packages []string, err error) 
 	if len(made.Errors) > 0 {
 		return nil, nil, errors.New(made.Errors[0].Text)
 	}
-	var meta struct {
-		Inputs map[string]json.RawMessage `json:"inputs"`
-	}
-	if err := json.Unmarshal([]byte(made.Metafile), &meta); err != nil {
-		return nil, nil, fmt.Errorf("read what was compiled: %w", err)
-	}
 	all := map[string]bool{}
-	for path := range meta.Inputs {
+	for path := range readMetafile(made.Metafile).Inputs {
 		if _, within, ok := strings.Cut(path, "node_modules/"); ok {
 			all[packageOf(within)] = true
 		}
