@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// TaskError is a task's own error, carried over from the child as text.
-type TaskError struct{ Text string }
-
-func (e *TaskError) Error() string { return e.Text }
-
 // KilledError says that a child ended before it answered.
 type KilledError struct {
 	Reason string // the limit that was exceeded, safe to show: "it used more than 512 MB of memory"

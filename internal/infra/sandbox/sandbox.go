@@ -52,10 +52,10 @@ func (p *Pool) Running() int { return p.queue.Inside() }
 func (p *Pool) Waiting() int { return p.queue.Waiting() }
 
 // Run runs the named task in a new child with in as its input, and returns the task's output. A free slot goes to the
-// tenant with the fewest running children. The error is a *TaskError if the task itself failed, a *KilledError if the
-// child crashed or exceeded a limit, a fault of kind Busy if too many callers wait or the machine is too busy, and none
-// of these if the child was ended from outside. The task may end without reading all of in; if in is neither in memory
-// nor a file, its Read must not block forever.
+// tenant with the fewest running children. The error is a *KilledError if the child crashed or exceeded a limit, a fault
+// of kind Busy if too many callers wait or the machine is too busy, the text of the task's own error if the task failed,
+// and none of these if the child was ended from outside. The task may end without reading all of in; if in is neither in
+// memory nor a file, its Read must not block forever.
 func (p *Pool) Run(ctx context.Context, tenant, task string, in io.Reader) ([]byte, error) {
 	leave, err := p.queue.Enter(ctx, tenant)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		return nil, fmt.Errorf("run %s in a child: %w", task, err)
 	case exit.ExitCode() == exitTaskFailed:
 		text, _, _ := strings.Cut(complaint.kept.String(), endOfError)
-		return nil, &TaskError{Text: text}
+		return nil, errors.New(text)
 	}
 	reason, err := exitReason(exit.ExitCode(), complaint.kept.String())
 	if err != nil {
