@@ -93,7 +93,7 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, err
 	}
-	resp.Body = &limitedBody{body: resp.Body, left: maxBytes, max: maxBytes, host: host}
+	resp.Body = &limitedBody{ReadCloser: resp.Body, left: maxBytes, max: maxBytes, host: host}
 	return resp, nil
 }
 

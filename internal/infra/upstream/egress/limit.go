@@ -27,13 +27,14 @@ func renew(used httptrace.GotConnInfo) {
 
 // limitedBody is a body whose errors are faults.
 type limitedBody struct {
-	body      io.ReadCloser
+	io.ReadCloser
+
 	left, max int64
 	host      string
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p[:min(int64(len(p)), b.left+1)])
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
 	b.left -= int64(n)
 	switch {
 	case b.left < 0 || errors.Is(err, errTooMuch):
@@ -46,5 +47,3 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		return n, fault.New(fault.UpstreamUnavailable, "%s broke its answer off.", b.host)
 	}
 }
-
-func (b *limitedBody) Close() error { return b.body.Close() }
