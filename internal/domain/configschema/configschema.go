@@ -58,16 +58,16 @@ func (f Field) Hidden() bool { return f.Secret || f.Type == "attachment" }
 func (f Field) Needed() bool { return f.Site && !f.Hidden() && f.Required && f.Default == "" }
 
 // Name is the field's name for people; it may be "".
-func (f Field) Name() string { return textOf(membersOf(json.RawMessage(f.text))["name"]) }
+func (f Field) Name() string { return f.member("name") }
 
 // Heading is the text that a field without a key shows above the fields after it; it may be "".
-func (f Field) Heading() string {
-	members := membersOf(json.RawMessage(f.text))
-	return cmp.Or(textOf(members["name"]), textOf(members["markdown"]))
-}
+func (f Field) Heading() string { return cmp.Or(f.Name(), f.member("markdown")) }
 
 // Hint is the field's help text; it may be "".
-func (f Field) Hint() string { return textOf(membersOf(json.RawMessage(f.text))["hint"]) }
+func (f Field) Hint() string { return f.member("hint") }
+
+// member is the text of a member that readField does not read.
+func (f Field) member(name string) string { return textOf(membersOf(json.RawMessage(f.text))[name]) }
 
 // readField reads what it can of a field, since members of public apps have many shapes. ok is false if the field
 // is not an object.
