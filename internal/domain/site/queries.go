@@ -7,7 +7,6 @@ import (
 
 	"foyer/internal/base/cache"
 	"foyer/internal/base/search"
-	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
@@ -171,9 +170,6 @@ func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, erro
 		JOIN plugin_versions v ON v.plugin_id = p.app_id AND v.number = p.running
 		WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
 }
-
-// readable is the access level that an organization needs for its sites to run apps.
-const readable = access.ReadApps
 
 // findByToken takes no organization, because anybody with a page of the site may call it.
 func findByToken(ctx context.Context, q db.Querier, token string) (Site, error) {

@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
 )
@@ -119,7 +120,7 @@ func whyNotSeen(organizationID string, a plugin.Runnable) string {
 		return "The app is gone."
 	case !a.Seen(organizationID):
 		return "The app is no longer shared with this organization."
-	case a.AppAccess < readable:
+	case a.AppAccess < access.ReadApps:
 		return "The organization of the app may not use apps."
 	case a.Disabled != "":
 		return "The app is disabled: " + a.Disabled
@@ -157,7 +158,7 @@ func (deps *dependencies) resolve(ctx context.Context, s Site, p *Placement, oth
 		return err
 	}
 	p.Running, p.Held = 0, ""
-	on := p.Enabled && s.Enabled && s.access >= readable
+	on := p.Enabled && s.Enabled && s.access >= access.ReadApps
 	if on {
 		p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), whyUnusable(v, wanted))
 	}
