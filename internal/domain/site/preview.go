@@ -222,14 +222,14 @@ func (deps *dependencies) canRun(ctx context.Context, site Site, a plugin.Runnab
 	if err != nil {
 		return err
 	}
-	why := whyNotSeen(site.OrganizationID, a)
-	switch {
-	case !site.Enabled:
+	if !site.Enabled {
 		return fault.New(fault.Invalid, "The site is off.")
-	case why != "":
+	}
+	if why := whyNotSeen(site.OrganizationID, a); why != "" {
 		return fault.New(fault.Invalid, "%s", why)
-	case whyUnusable(v, number) != "":
-		return fault.Field(fault.Invalid, "version", "%s", whyUnusable(v, number))
+	}
+	if why := whyUnusable(v, number); why != "" {
+		return fault.Field(fault.Invalid, "version", "%s", why)
 	}
 	return nil
 }
