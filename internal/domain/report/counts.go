@@ -56,15 +56,15 @@ type Counts struct {
 	views    map[viewKey]int64
 	viewsOf  map[string]int // number of keys, by organization
 	errors   map[errorKey]*noted
-	errorsOf map[string]int               // number of errors, by organization
-	minutes  *cache.Cache[int64, *minute] // by site
+	errorsOf map[string]int              // number of errors, by organization
+	minutes  cache.Cache[int64, *minute] // by site
 }
 
 // NewCounts returns Counts for the sites in d.
 func NewCounts(d *db.DB) *Counts {
 	return &Counts{
 		DB: d, views: map[viewKey]int64{}, viewsOf: map[string]int{}, errors: map[errorKey]*noted{}, errorsOf: map[string]int{},
-		minutes: &cache.Cache[int64, *minute]{Max: maxPending},
+		minutes: cache.Cache[int64, *minute]{Max: maxPending},
 	}
 }
 

@@ -47,10 +47,10 @@ type Manifests struct {
 	BaseURL string // set before anything is served
 	Counts  *report.Counts
 
-	sites      *cache.Cache[string, *served]  // by token
-	loaders    *cache.Cache[string, *Content] // by token
-	seen       *cache.Cache[int64, *seen]     // by site; their version is the site's revision
-	generation atomic.Int64                   // counted up by invalidate
+	sites      cache.Cache[string, *served]  // by token
+	loaders    cache.Cache[string, *Content] // by token
+	seen       cache.Cache[int64, *seen]     // by site; their version is the site's revision
+	generation atomic.Int64                  // counted up by invalidate
 	flight     flight.Group[*served]
 }
 
@@ -58,9 +58,9 @@ type Manifests struct {
 func NewManifests(d *db.DB) *Manifests {
 	return &Manifests{
 		DB: d, Counts: report.NewCounts(d),
-		sites:   &cache.Cache[string, *served]{Max: maxManifestBytes, Size: (*served).size},
-		loaders: &cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},
-		seen:    &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
+		sites:   cache.Cache[string, *served]{Max: maxManifestBytes, Size: (*served).size},
+		loaders: cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},
+		seen:    cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
 
