@@ -17,6 +17,7 @@ import (
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/lastuse"
 )
 
 const (
@@ -31,6 +32,11 @@ const (
 	// maxLoadingWait is how many more may wait: a page may have dozens of apps.
 	maxLoading     = 2
 	maxLoadingWait = 200
+
+	// useInterval is the precision of a plugin's recorded last use.
+	useInterval = time.Hour
+	// maxUses bounds how many plugins' last uses are in memory, at about 200 bytes each.
+	maxUses = 20_000
 )
 
 // Script is a bundle as browsers get it.
@@ -49,7 +55,8 @@ type Server struct {
 	refs       cache.Cache[string, ref]     // by public token and sum; their version is generation
 	generation atomic.Int64                 // counted up by Invalidate
 	flight     flight.Group[*Script]
-	uses       uses
+	used       cache.Cache[int64, time.Time] // when plugins were last used, as recorded
+	uses       lastuse.Notes
 }
 
 // NewServer returns a server of the bundles in d.
@@ -59,7 +66,7 @@ func NewServer(d *db.DB) *Server {
 		Loads:   fair.New(maxLoading, maxLoadingWait, "Too many bundles are being loaded"),
 		scripts: cache.Cache[string, *Script]{Max: maxScriptBytes, Size: func(s *Script) int { return s.Size() }},
 		refs:    cache.Cache[string, ref]{Max: maxRefs},
-		uses:    uses{noted: cache.Cache[int64, time.Time]{Max: maxUses}},
+		used:    cache.Cache[int64, time.Time]{Max: maxUses},
 	}
 }
 
@@ -105,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, publicToken, sha256 string) (*Script
 	case r.Disabled || r.Withdrawn:
 		return nil, errGone
 	}
-	s.uses.note(r.PluginID, now)
+	s.noteUse(r.PluginID, now)
 	script, err := s.script(ctx, r)
 	if err != nil {
 		return nil, err
@@ -165,7 +172,14 @@ func (s *Server) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	return script, nil
 }
 
-// FlushUse records which apps' bundles were requested.
-func (s *Server) FlushUse(ctx context.Context) error {
-	return s.uses.pending.Flush(ctx, s.DB, markUsed)
+// noteUse notes that a plugin is used.
+func (s *Server) noteUse(pluginID int64, at time.Time) {
+	if last, _ := s.used.Get(pluginID, cache.Unversioned); at.Sub(last) < useInterval {
+		return
+	}
+	s.used.Put(pluginID, cache.Unversioned, at)
+	s.uses.Note(lastuse.Used{ID: pluginID}, at)
 }
+
+// FlushUse records which apps' bundles were requested.
+func (s *Server) FlushUse(ctx context.Context) error { return s.uses.Flush(ctx, s.DB, markUsed) }
