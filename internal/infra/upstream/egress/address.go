@@ -106,11 +106,11 @@ func (l allowList) checkHost(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return l.check(addr)
 	}
-	if name := "." + strings.ToLower(strings.TrimSuffix(host, ".")); strings.HasSuffix(name, ".localhost") { // RFC 6761
+	name := "." + strings.ToLower(strings.TrimSuffix(host, "."))
+	if strings.HasSuffix(name, ".localhost") { // RFC 6761
 		return l.check(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 	}
-	last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]
-	last = strings.ToLower(strings.TrimSuffix(last, "."))
+	last := name[strings.LastIndexByte(name, '.')+1:]
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
 		return fault.Field(fault.Invalid, "url", "The host must be a name or a complete address, not %q.", host)
 	}
