@@ -23,6 +23,7 @@ type Field struct {
 	Default  string   // JSON; "": none
 	Choices  []string // each JSON
 	Secret   bool
+	Hidden   bool // it or another field with its key is secret or a file: its default is never shown, and pages get no value of it
 	Site     bool // pages get it
 	Required bool
 
@@ -50,12 +51,8 @@ func textOf(raw json.RawMessage) (s string) {
 	return s
 }
 
-// Hidden reports whether the field's default is never shown and pages never get a value of it, because a page cannot
-// keep a secret.
-func (f Field) Hidden() bool { return f.Secret || f.Type == "attachment" }
-
 // Needed reports whether pages need a value for the field, because it has no default.
-func (f Field) Needed() bool { return f.Site && !f.Hidden() && f.Required && f.Default == "" }
+func (f Field) Needed() bool { return f.Site && !f.Hidden && f.Required && f.Default == "" }
 
 // Name is the field's name for people; it may be "".
 func (f Field) Name() string { return f.member("name") }
@@ -102,20 +99,18 @@ func readChoices(raw json.RawMessage) []string {
 	return choices
 }
 
-// Defaults lists the defaults in a config schema, in its order, with the hidden ones masked. A schema is a list of
-// fields, each with a key, or an object of fields by key; any other schema has none. If a key has several defaults, the
-// first counts, and it is hidden if any field with that key is.
+// Defaults lists the defaults in a config schema, in its order, with the hidden ones masked. If a key has several
+// defaults, the first counts.
 func Defaults(configSchema string) []Default {
-	fields := Fields(configSchema)
-	hidden, seen := hiddenKeys(fields), map[string]bool{}
+	seen := map[string]bool{}
 	var all []Default
-	for _, f := range fields {
+	for _, f := range Fields(configSchema) {
 		if f.Key == "" || seen[f.Key] || f.Default == "" {
 			continue
 		}
 		seen[f.Key] = true
 		value := f.Default
-		if hidden[f.Key] {
+		if f.Hidden {
 			value = `"` + Mask + `"`
 		}
 		all = append(all, Default{f.Key, value})
@@ -123,22 +118,12 @@ func Defaults(configSchema string) []Default {
 	return all
 }
 
-func hiddenKeys(fields []Field) map[string]bool {
-	hidden := map[string]bool{}
-	for _, f := range fields {
-		hidden[f.Key] = hidden[f.Key] || f.Hidden()
-	}
-	return hidden
-}
-
 // Masked returns a config schema with its hidden defaults masked and the rest unchanged.
 func Masked(configSchema string) string {
-	fields := Fields(configSchema)
-	hidden := hiddenKeys(fields)
 	var out strings.Builder
 	done := 0
-	for _, f := range fields {
-		if !hidden[f.Key] {
+	for _, f := range Fields(configSchema) {
+		if !f.Hidden {
 			continue
 		}
 		for _, at := range defaultsIn(f.text) {
@@ -177,7 +162,8 @@ func defaultsIn(field string) []span {
 	return found
 }
 
-// Fields lists the fields of a config schema, in its order.
+// Fields lists the fields of a config schema, in its order. A schema is a list of fields, each with a key, or an object of
+// fields by key; any other schema has none.
 func Fields(configSchema string) []Field {
 	d := json.NewDecoder(strings.NewReader(configSchema))
 	open, err := d.Token()
@@ -185,6 +171,7 @@ func Fields(configSchema string) []Field {
 		return nil
 	}
 	var fields []Field
+	hidden := map[string]bool{}
 	for d.More() {
 		key := ""
 		if open == json.Delim('{') {
@@ -206,7 +193,11 @@ func Fields(configSchema string) []Field {
 			f.Key = key
 		}
 		f.text, f.offset = string(raw), int(d.InputOffset())-len(raw)
+		hidden[f.Key] = hidden[f.Key] || f.Secret || f.Type == "attachment"
 		fields = append(fields, f)
+	}
+	for i := range fields {
+		fields[i].Hidden = hidden[fields[i].Key]
 	}
 	return fields
 }

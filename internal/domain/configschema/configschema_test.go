@@ -54,6 +54,7 @@ func TestNeeded(t *testing.T) {
 		`{"key":"a","site":true,"required":true,"secret":true}`:             false,
 		`{"key":"a","site":true,"required":true,"type":"attachment"}`:       false,
 		`{"key":"a","site":true,"required":true,"default":null,"x":"...."}`: true,
+		`{"key":"a","site":true,"required":true},{"key":"a","secret":true}`: false,
 	} {
 		if got := Fields("[" + field + "]")[0].Needed(); got != want {
 			t.Errorf("%s: needed %t", field, got)

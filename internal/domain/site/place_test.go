@@ -122,7 +122,7 @@ func TestRemoveUnknownValue(t *testing.T) {
 func TestFieldsOfOneKey(t *testing.T) {
 	t.Parallel()
 	all := keyed(`[{"key":"a","site":true,"type":"number"},{"markdown":"x"},{"key":"b","site":true},{"key":"a","secret":true}]`)
-	if len(all) != 2 || all[0].Type != "number" || !all[0].Secret || all[1].Key != "b" || all[1].Secret {
+	if len(all) != 2 || all[0].Type != "number" || !all[0].Hidden || all[1].Key != "b" || all[1].Hidden {
 		t.Errorf("%+v", all)
 	}
 }

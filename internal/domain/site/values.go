@@ -43,26 +43,18 @@ func newSchema(configSchema string) schema {
 	return s
 }
 
-// keyed lists the fields of a config_schema that have a key. If several fields have one key, the first counts, and it
-// is secret if any of them is.
-func keyed(configSchema string) (fields []configschema.Field) {
-	at := map[string]int{}
-	for _, f := range configschema.Fields(configSchema) {
-		i, told := at[f.Key]
-		switch {
-		case f.Key == "":
-		case told:
-			fields[i].Secret = fields[i].Secret || f.Hidden()
-		default:
-			at[f.Key] = len(fields)
-			fields = append(fields, f)
-		}
-	}
-	return fields
+// keyed lists the fields of a config_schema that have a key; of several with one key, the first.
+func keyed(configSchema string) []configschema.Field {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(configschema.Fields(configSchema), func(f configschema.Field) bool {
+		again := seen[f.Key]
+		seen[f.Key] = true
+		return again || f.Key == ""
+	})
 }
 
 // fills reports whether a page gets the value of a field.
-func fills(f configschema.Field) bool { return f.Site && !f.Hidden() }
+func fills(f configschema.Field) bool { return f.Site && !f.Hidden }
 
 // Fields lists the fields of a config_schema whose values pages get, in its order.
 func Fields(configSchema string) []configschema.Field {
@@ -90,7 +82,7 @@ func (s schema) unknown(given []Value) (faults fault.List) {
 func (s schema) keys() string {
 	var all []string
 	for _, f := range s {
-		if !f.Hidden() {
+		if !f.Hidden {
 			all = append(all, f.Key)
 		}
 	}
@@ -105,7 +97,7 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 		switch {
 		case len(faults) == maxFaults:
 			return faults
-		case given && f.Hidden():
+		case given && f.Hidden:
 			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and everybody can read what a page gets."))
 		case given:
 			faults.Add(wrong(f, raw))
