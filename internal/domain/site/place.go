@@ -299,7 +299,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 // own locks a site and returns a placement on it for the caller to change. The app needs a lock only if the placement
 // gets another version: a change of the app finds the placement and waits for the site.
 func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64) (Site, Placement, error) {
-	site, err := s.lockSite(ctx, tx, c, id)
+	site, err := s.lockSite(ctx, tx, c, id, plugin.MayManage)
 	if err != nil {
 		return Site{}, Placement{}, err
 	}

@@ -79,12 +79,8 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 }
 
 func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PreviewDraft, token string) (Preview, error) {
-	site, err := lockedSite(ctx, tx, c.Organization.ID, id)
+	site, err := s.lockSite(ctx, tx, c, id, MayPreview)
 	if err != nil {
-		return Preview{}, access.OrNotFound(err)
-	}
-	now := s.DB.Now()
-	if _, err := access.Confirm(ctx, tx, c, now, MayPreview); err != nil {
 		return Preview{}, err
 	}
 	if precondition.Given(ctx) { // an app that is not placed has no ETag
@@ -100,6 +96,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	if err != nil {
 		return Preview{}, err
 	}
+	now := s.DB.Now()
 	n, err := countPreviews(ctx, tx, id, now)
 	if err != nil {
 		return Preview{}, err

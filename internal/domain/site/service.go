@@ -98,20 +98,20 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Site, erro
 	return site, access.OrNotFound(err)
 }
 
-// lockSite locks a site for the caller to change, and checks again that they may: their turn may come long after they
-// were admitted.
-func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
+// lockSite locks a site for the caller, and checks again that they may do what they want with it: their turn may come long
+// after they were admitted.
+func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64, may func(access.Caller) error) (Site, error) {
 	site, err := lockedSite(ctx, tx, c.Organization.ID, id)
 	if err != nil {
 		return Site{}, access.OrNotFound(err)
 	}
-	_, err = access.Confirm(ctx, tx, c, s.DB.Now(), plugin.MayManage)
+	_, err = access.Confirm(ctx, tx, c, s.DB.Now(), may)
 	return site, err
 }
 
-// ownSite is lockSite for the site that a request names.
+// ownSite is lockSite for the site that a request names and changes.
 func (s Service) ownSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
-	site, err := s.lockSite(ctx, tx, c, id)
+	site, err := s.lockSite(ctx, tx, c, id, plugin.MayManage)
 	if err != nil {
 		return Site{}, err
 	}
