@@ -1,8 +1,6 @@
 package source
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,8 +26,7 @@ func DeclaredName(manifest string) string {
 	return m.Name
 }
 
-// ReadManifest reads the text of a plugin.json, and removes the white space between the tokens of its JSON. Its faults
-// name the given field.
+// ReadManifest reads the text of a plugin.json. Its faults name the given field.
 func ReadManifest(text, field string) (upstream.Manifest, error) {
 	m, err := upstream.ParseManifest(text)
 	if err != nil {
@@ -46,17 +43,7 @@ func ReadManifest(text, field string) (upstream.Manifest, error) {
 			return m, fault.Field(fault.Invalid, field, "The %q in %s must be at most %d characters long, not %d.", limit.key, ManifestName, limit.most, n)
 		}
 	}
-	compact(&m.Config)
-	compact(&m.PublicJobs)
 	return m, nil
-}
-
-// compact removes the white space between the tokens of JSON.
-func compact(raw *json.RawMessage) {
-	var out bytes.Buffer
-	if json.Compact(&out, *raw) == nil {
-		*raw = out.Bytes()
-	}
 }
 
 // ManifestEdit is the edit that sets plugin.json, if there is one.

@@ -17,7 +17,7 @@ type Manifest struct {
 	Name        string
 	Description string
 	Icon        string
-	Config      json.RawMessage // a list or an object, as written; nil if absent
+	Config      json.RawMessage // a list or an object, without white space between its tokens; nil if absent
 	PublicJobs  json.RawMessage // the same
 }
 
@@ -66,13 +66,13 @@ func readText(fields map[string]json.RawMessage, key string, to *string) error {
 }
 
 func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMessage) error {
-	raw := fields[key]
+	raw := jsontext.Value(fields[key])
 	switch {
 	case raw == nil || string(raw) == "null":
 		return nil
 	case raw[0] != '[' && raw[0] != '{':
 		return fmt.Errorf("has a %q that is neither a list nor an object", key)
-	case !jsontext.Value(raw).IsValid(): // encoding/json accepts more than is valid in requests
+	case !raw.IsValid(): // encoding/json accepts more than is valid in requests
 		return fmt.Errorf("has a %q with a name that appears twice in one object, or with text that is not Unicode", key)
 	}
 	switch depth, nul := measure(raw); {
@@ -81,7 +81,8 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 	case nul: // PostgreSQL refuses it
 		return fmt.Errorf("has a NUL character in %q", key)
 	}
-	*to = raw
+	_ = raw.Compact() // it is valid
+	*to = json.RawMessage(raw)
 	return nil
 }
 

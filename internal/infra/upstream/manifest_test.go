@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -36,7 +37,13 @@ func TestRealManifests(t *testing.T) {
 		if err := json.Unmarshal(text, &want); err != nil {
 			t.Fatal(err)
 		}
-		if err != nil || got.Name != want.Name || got.Description != want.Description || string(got.Config) != string(want.Config) {
+		var config bytes.Buffer
+		if want.Config != nil {
+			if err := json.Compact(&config, want.Config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil || got.Name != want.Name || got.Description != want.Description || string(got.Config) != config.String() {
 			t.Errorf("%s: %+v, %v", file, got, err)
 		}
 	}
@@ -45,7 +52,7 @@ func TestRealManifests(t *testing.T) {
 func TestParseManifest(t *testing.T) {
 	t.Parallel()
 	got, err := upstream.ParseManifest("\ufeff" + `{"Name": 1, "name": "A", "icon": "i", "config": { "a": 1.50 }, "publicJobs": null}`)
-	if err != nil || got.Name != "A" || got.Icon != "i" || string(got.Config) != `{ "a": 1.50 }` || got.PublicJobs != nil {
+	if err != nil || got.Name != "A" || got.Icon != "i" || string(got.Config) != `{"a":1.50}` || got.PublicJobs != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
