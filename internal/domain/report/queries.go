@@ -128,38 +128,33 @@ func listErrors(ctx context.Context, q db.Querier, organizationID string, appID,
 // appsOnPage selects the apps on a page of a site's apps.
 const appsOnPage = ` FROM (SELECT site_id, app_id FROM placements WHERE site_id = $1 ORDER BY position, app_id LIMIT $2 OFFSET $3) p `
 
-// ofApp is a value that belongs to one of several apps.
-type ofApp[T any] struct {
-	appID int64
-	of    T
-}
-
-// byApp groups values by app, in their order.
-func byApp[T any](all []ofApp[T]) map[int64][]T {
-	found := map[int64][]T{}
-	for _, one := range all {
-		found[one.appID] = append(found[one.appID], one.of)
+// byApp runs a query that selects an app's id and then some fields, and groups its rows by app, in their order.
+func byApp[T any](ctx context.Context, q db.Querier, fields func(*T) []any, query string, args ...any) (map[int64][]T, error) {
+	type row struct {
+		appID int64
+		of    T
 	}
-	return found
+	all, err := db.All(ctx, q, func(r *row) []any { return append([]any{&r.appID}, fields(&r.of)...) }, query, args...)
+	found := map[int64][]T{}
+	for _, r := range all {
+		found[r.appID] = append(found[r.appID], r.of)
+	}
+	return found, err
 }
 
 func listTotalsOfSite(ctx context.Context, q db.Querier, s Site, since int64, p page.Page) (map[int64][]total, error) {
-	fields := func(t *ofApp[total]) []any { return append([]any{&t.appID}, t.of.fields()...) }
-	all, err := db.All(ctx, q, fields, `
+	return byApp(ctx, q, (*total).fields, `
 		SELECT c.app_id, c.version, c.bucket, CAST(SUM(c.views) AS BIGINT)`+appsOnPage+`
 		JOIN site_counts c ON c.app_id = p.app_id AND c.site_id = p.site_id AND c.organization_id = $4 AND c.minute >= $5
 		GROUP BY c.app_id, c.version, c.bucket ORDER BY c.app_id, c.version DESC, c.bucket`,
 		s.ID, p.Limit, p.Offset, s.OrganizationID, since)
-	return byApp(all), err
 }
 
 // listErrorsOfSite needs no merge, because an app has no equal errors on one site.
 func listErrorsOfSite(ctx context.Context, q db.Querier, s Site, since time.Time, p page.Page) (map[int64][]Error, error) {
-	fields := func(e *ofApp[Error]) []any { return append([]any{&e.appID}, e.of.fields()...) }
-	all, err := db.All(ctx, q, fields, `
+	return byApp(ctx, q, (*Error).fields, `
 		SELECT e.app_id, e.version, e.name, e.message, e.line_number, e.column_number, e.seen, e.first_at, e.last_at`+appsOnPage+`
 		JOIN site_errors e ON e.app_id = p.app_id AND e.site_id = p.site_id AND e.organization_id = $4 AND e.last_at >= $5
 		ORDER BY e.last_at DESC, e.digest`,
 		s.ID, p.Limit, p.Offset, s.OrganizationID, since)
-	return byApp(all), err
 }
