@@ -81,17 +81,6 @@ func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 // 20 s to send them. Errors are faults: Invalid on "tag" if the tag leads to no commit, Invalid on "url" for content that
 // foyer does not accept, Busy if no child has time for it, else UpstreamUnavailable.
 func (r *Repo) Fetch(ctx context.Context, tenant string, v Version) (map[string]string, error) {
-	files, err := r.files(ctx, tenant, v)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := files["plugin.json"]; !ok {
-		return nil, badURL("The repository has no plugin.json in its top folder.")
-	}
-	return files, nil
-}
-
-func (r *Repo) files(ctx context.Context, tenant string, v Version) (map[string]string, error) {
 	pack, err := newSpool()
 	if err != nil {
 		return nil, err
@@ -127,13 +116,15 @@ func (r *Repo) unpack(ctx context.Context, tenant, tag string, pack *os.File) (m
 	if err := gob.NewDecoder(bytes.NewReader(output)).Decode(&answer); err != nil {
 		return nil, fmt.Errorf("read what was unpacked: %w", err)
 	}
-	switch {
+	switch _, hasManifest := answer.Files["plugin.json"]; {
 	case answer.NoCommit:
 		return nil, fault.Field(fault.Invalid, "tag", "The tag %q does not lead to a commit; name another.", tag)
 	case answer.Refused != "":
 		return nil, badURL(answer.Refused)
 	case answer.Broken != "":
 		return nil, fault.New(fault.UpstreamUnavailable, "The git host's answer is broken: %s.", answer.Broken)
+	case !hasManifest:
+		return nil, badURL("The repository has no plugin.json in its top folder.")
 	}
 	return answer.Files, nil
 }
