@@ -206,7 +206,7 @@ func (req request) serve(css api.Loader) func(api.PluginBuild) {
 			case path.Ext(args.Path) != ".css":
 				return api.OnLoadResult{Contents: &content, Loader: loader(args.Path)}, nil
 			case css == api.LoaderText:
-				return req.style(args.Path, args.Namespace == styles)
+				return req.style(args.Path, args.Namespace == styles), nil
 			}
 			return api.OnLoadResult{Contents: &content, Loader: css}, nil
 		})

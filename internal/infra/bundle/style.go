@@ -24,13 +24,13 @@ export default %s
 
 // style compiles a stylesheet, including its imports and pictures. It returns the module that adds the stylesheet to the
 // page, or its text for imports by name: unchanged if it has no imports and pictures.
-func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
+func (req request) style(name string, intoPage bool) api.OnLoadResult {
 	req.text = !intoPage
 	options := req.options(name, api.LoaderCSS)
 	options.Bundle = true
 	built := api.Build(options)
 	if len(built.Errors) > 0 {
-		return api.OnLoadResult{Errors: built.Errors}, nil
+		return api.OnLoadResult{Errors: built.Errors}
 	}
 	compiled, text := strings.TrimSpace(string(built.OutputFiles[0].Contents)), req.Files[name]
 	alone := len(readMetafile(built.Metafile).Inputs) == 1
@@ -48,5 +48,5 @@ func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 		module := fmt.Sprintf(styleModule, inPage, named)
 		found.Contents, found.Loader = &module, api.LoaderJS
 	}
-	return found, nil
+	return found
 }
