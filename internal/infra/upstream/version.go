@@ -45,16 +45,10 @@ func readVersions(refs []smartgit.Ref) versions {
 // Newest returns the highest version tag (semver; a pre-release only if there is nothing else), or the head of the
 // default branch, with its commit as the tag.
 func (v versions) Newest() (Version, error) {
-	var best Version
-	for tag, version := range v.tags {
-		if semantic(tag) != "" && compareTags(tag, best.Tag) > 0 {
-			best = version
-		}
+	if best := v.Tags(1); len(best) > 0 {
+		return v.tags[best[0]], nil
 	}
-	switch {
-	case best.Tag != "":
-		return best, nil
-	case v.head.Tag != "":
+	if v.head.Tag != "" {
 		return v.head, nil
 	}
 	return Version{}, fault.Field(fault.Invalid, "url",
@@ -104,9 +98,8 @@ func semantic(tag string) string {
 	return version
 }
 
-// compareTags orders releases after pre-releases, then by precedence, then (for
-// v1.0.0 and 1.0.0) by text, so that the order of refs does not matter. A tag
-// that is not a version comes first.
+// compareTags orders the tags of versions: releases after pre-releases, then by precedence, then (for v1.0.0 and 1.0.0) by
+// text, so that the order of refs does not matter.
 func compareTags(a, b string) int {
 	x, y := semantic(a), semantic(b)
 	return cmp.Or(cmp.Compare(rank(x), rank(y)), semver.Compare(x, y), cmp.Compare(a, b))
@@ -119,12 +112,8 @@ func Older(tag, than string) bool {
 }
 
 func rank(version string) int {
-	switch {
-	case version == "":
+	if semver.Prerelease(version) != "" {
 		return 0
-	case semver.Prerelease(version) != "":
-		return 1
-	default:
-		return 2
 	}
+	return 1
 }
