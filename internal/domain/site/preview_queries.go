@@ -34,7 +34,7 @@ func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Tim
 // findListed returns a previewed app as if it were placed on all pages of the site.
 func findListed(ctx context.Context, q db.Querier, p preview) (listed, error) {
 	l, err := db.One(ctx, q, (*listed).fields, `
-		SELECT a.id, a.name, v.number, s.public_token, v.bundle, v.bundle_integrity
+		SELECT `+listedColumns+`
 		FROM plugins a JOIN plugin_sources s ON s.plugin_id = a.id JOIN plugin_versions v ON v.plugin_id = a.id
 		WHERE a.id = $1 AND v.number = $2`, p.appID, p.version)
 	l.siteID, l.values = p.siteID, p.values

@@ -157,6 +157,8 @@ type listed struct {
 	paths              []string
 }
 
+const listedColumns = `a.id, a.name, v.number, s.public_token, v.bundle, v.bundle_integrity`
+
 func (l *listed) fields() []any {
 	return []any{&l.ID, &l.Name, &l.Version, &l.token, &l.sum, &l.Integrity}
 }
@@ -165,7 +167,7 @@ func (l *listed) fields() []any {
 func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, error) {
 	fields := func(l *listed) []any { return append(l.fields(), &l.siteID, &l.values, &l.paths) }
 	return db.All(ctx, q, fields, `
-		SELECT p.app_id, a.name, p.running, s.public_token, v.bundle, v.bundle_integrity, p.site_id, p.site_values, p.paths
+		SELECT `+listedColumns+`, p.site_id, p.site_values, p.paths
 		FROM placements p JOIN plugins a ON a.id = p.app_id JOIN plugin_sources s ON s.plugin_id = p.app_id
 		JOIN plugin_versions v ON v.plugin_id = p.app_id AND v.number = p.running
 		WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
