@@ -220,19 +220,16 @@ func explain(host string, err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
-	if lacksDescriptor(err) {
+	class := classOf(err)
+	if class == ErrorInternal {
 		return errNoDescriptor
 	}
-	problem := "could not be reached"
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		problem = "does not resolve"
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		problem = "has a certificate that cannot be verified"
-	}
-	if isTimeout(err) {
-		problem = "did not answer in time"
-	}
+	problem := map[string]string{
+		ErrorAddress:     "does not resolve",
+		ErrorCertificate: "has a certificate that cannot be verified",
+		ErrorTimeout:     "did not answer in time",
+		ErrorConnection:  "could not be reached",
+	}[class]
 	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(host, err)}
 }
 
