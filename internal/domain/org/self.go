@@ -20,20 +20,19 @@ type SelfPatch struct {
 	LastName  patch.Field[string]
 }
 
-// check returns the fields as they are stored.
-func (p SelfPatch) check() (email, first, last string, err error) {
+// checked returns the patch with its values as they are stored.
+func (p SelfPatch) checked() (SelfPatch, error) {
 	var faults fault.List
-	if err := p.Email.Check("email"); err != nil {
-		faults.Add(err)
-	} else if p.Email.Set {
-		email, err = ParseEmail("email", p.Email.Value)
-		faults.Add(err)
+	err := p.Email.Check("email")
+	if err == nil && p.Email.Set {
+		p.Email.Value, err = ParseEmail("email", p.Email.Value)
 	}
-	first, err = CheckFirstName(p.FirstName)
 	faults.Add(err)
-	last, err = CheckLastName(p.LastName)
+	p.FirstName.Value, err = CheckFirstName(p.FirstName)
 	faults.Add(err)
-	return email, first, last, faults.Err()
+	p.LastName.Value, err = CheckLastName(p.LastName)
+	faults.Add(err)
+	return p, faults.Err()
 }
 
 // AddressHeld is how long a user with a new address may take the old one back: nobody else gets it meanwhile.
@@ -48,7 +47,7 @@ func (s Service) ChangeSelf(
 	if err := access.MaySeeSelf(c); err != nil {
 		return User{}, err
 	}
-	email, first, last, err := p.check()
+	p, err := p.checked()
 	if err != nil {
 		return User{}, err
 	}
@@ -64,16 +63,16 @@ func (s Service) ChangeSelf(
 			return err
 		}
 		switch {
-		case !p.Email.Set, email == u.Email:
+		case !p.Email.Set, p.Email.Value == u.Email:
 		case u.Email == NobodysEmail: // it stays unverified, like an address that is given to the first start
-			u, err = s.ChangeAddress(ctx, tx, c, u, email, false)
+			u, err = s.ChangeAddress(ctx, tx, c, u, p.Email.Value, false)
 		default:
-			err = confirm(ctx, tx, u, email)
+			err = confirm(ctx, tx, u, p.Email.Value)
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.rename(ctx, tx, c, &u, p, first, last); err != nil {
+		if err := s.rename(ctx, tx, c, &u, p); err != nil {
 			return err
 		}
 		return access.KeepAnswer(ctx, tx, u)
@@ -100,15 +99,16 @@ func (s Service) IsTaken(ctx context.Context, q db.Querier, userID int64, email 
 	return addressTaken(ctx, q, userID, email, s.DB.Now())
 }
 
-func (s Service) rename(ctx context.Context, tx *db.Tx, by access.Caller, u *User, p SelfPatch, first, last string) error {
+func (s Service) rename(ctx context.Context, tx *db.Tx, by access.Caller, u *User, p SelfPatch) error {
+	before := *u
+	p.FirstName.Apply(&u.FirstName)
+	p.LastName.Apply(&u.LastName)
 	var changes []activity.Change
-	if p.FirstName.Set && first != u.FirstName {
-		changes = append(changes, activity.Changed("first_name", u.FirstName, first))
-		u.FirstName = first
+	if u.FirstName != before.FirstName {
+		changes = append(changes, activity.Changed("first_name", before.FirstName, u.FirstName))
 	}
-	if p.LastName.Set && last != u.LastName {
-		changes = append(changes, activity.Changed("last_name", u.LastName, last))
-		u.LastName = last
+	if u.LastName != before.LastName {
+		changes = append(changes, activity.Changed("last_name", before.LastName, u.LastName))
 	}
 	if changes == nil {
 		return nil
@@ -125,7 +125,7 @@ func (s Service) SetUser(ctx context.Context, email string, p SelfPatch) (User, 
 	if err != nil {
 		return User{}, err
 	}
-	newEmail, first, last, err := p.check()
+	p, err = p.checked()
 	if err != nil {
 		return User{}, err
 	}
@@ -134,15 +134,15 @@ func (s Service) SetUser(ctx context.Context, email string, p SelfPatch) (User, 
 		if u, err = findUser(ctx, tx, email); err != nil {
 			return notFound(err, "There is no user %s.", email)
 		}
-		if p.Email.Set && newEmail != u.Email {
-			if u, err = s.ChangeAddress(ctx, tx, access.Caller{}, u, newEmail, false); err != nil {
+		if p.Email.Set && p.Email.Value != u.Email {
+			if u, err = s.ChangeAddress(ctx, tx, access.Caller{}, u, p.Email.Value, false); err != nil {
 				return err
 			}
 			if err := s.Keys.RemoveSessions(ctx, tx, access.Caller{}, u.ID, 0); err != nil {
 				return err
 			}
 		}
-		return s.rename(ctx, tx, access.Caller{}, &u, p, first, last)
+		return s.rename(ctx, tx, access.Caller{}, &u, p)
 	})
 	return u, err
 }
