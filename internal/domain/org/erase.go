@@ -24,8 +24,8 @@ func (s Service) EraseUser(ctx context.Context, email string) (User, error) {
 	}
 	var u User
 	err = s.Keys.Change(purpose.With(ctx, purpose.Erasing), func(ctx context.Context, tx *db.Tx) (err error) {
-		if u, err = findUser(ctx, tx, email); err != nil {
-			return notFound(err, "There is no user %s.", email)
+		if u, err = s.FindUser(ctx, tx, email); err != nil {
+			return err
 		}
 		return s.eraseUser(ctx, tx, u)
 	})
@@ -147,8 +147,7 @@ func (s Service) purge(ctx context.Context) error {
 
 // EraseMembers removes the memberships of an organization. It locks them in the order in which access.Keys.FlushUse changes them.
 func (s Service) EraseMembers(ctx context.Context, tx *db.Tx, organizationID string) error {
-	const all = `SELECT 1 FROM memberships WHERE organization_id = $1 ORDER BY user_id`
-	if err := db.Exec(ctx, tx, all+" FOR UPDATE", organizationID); err != nil {
+	if err := db.Exec(ctx, tx, `SELECT 1 FROM memberships WHERE organization_id = $1 ORDER BY user_id FOR UPDATE`, organizationID); err != nil {
 		return err
 	}
 	return db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1`, organizationID)

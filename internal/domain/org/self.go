@@ -131,8 +131,8 @@ func (s Service) SetUser(ctx context.Context, email string, p SelfPatch) (User, 
 	}
 	var u User
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if u, err = findUser(ctx, tx, email); err != nil {
-			return notFound(err, "There is no user %s.", email)
+		if u, err = s.FindUser(ctx, tx, email); err != nil {
+			return err
 		}
 		if p.Email.Set && p.Email.Value != u.Email {
 			if u, err = s.ChangeAddress(ctx, tx, access.Caller{}, u, p.Email.Value, false); err != nil {
