@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
+	"foyer/internal/base/address"
 	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/seal"
@@ -309,8 +309,7 @@ func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, by access.Caller, u
 
 // speaksFor reports whether the provider is believed about an address.
 func (s Service) speaksFor(email string) bool {
-	return len(s.Domains) == 0 ||
-		slices.ContainsFunc(s.Domains, func(domain string) bool { return strings.HasSuffix(email, "@"+domain) })
+	return len(s.Domains) == 0 || slices.Contains(s.Domains, address.DomainOf(email))
 }
 
 // Tidy removes links, states and requests that are too old to be used.
