@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -72,7 +71,7 @@ func (s Service) take(ctx context.Context, kept, state string) (flow, error) {
 	if s.Provider == nil || !s.unseal(flowUse, kept, &f) || !s.DB.Now().Before(f.Until) || subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) != 1 {
 		return flow{}, errNoFlow
 	}
-	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, digest.SHA256(state), f.Until) })
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, state, f.Until) })
 	if errors.Is(err, db.ErrUnique) {
 		return flow{}, errNoFlow
 	}

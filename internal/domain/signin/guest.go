@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
@@ -61,7 +60,7 @@ func (s Service) guest(ctx context.Context, q db.Querier, sealed string) (Guest,
 	if !s.unseal(guestUse, sealed, &g) || !s.DB.Now().Before(g.Until) {
 		return Guest{}, errNoGuest
 	}
-	if gone, err := stateUsed(ctx, q, digest.SHA256(sealed)); err != nil || gone {
+	if gone, err := stateUsed(ctx, q, sealed); err != nil || gone {
 		return Guest{}, cmp.Or(err, errNoGuest)
 	}
 	if _, err := s.Organizations.FindUser(ctx, q, g.Email); !fault.Is(err, fault.NotFound) {
@@ -84,7 +83,7 @@ func (s Service) EndGuest(ctx context.Context, sealed string) error {
 		return err
 	}
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return insertState(ctx, tx, digest.SHA256(sealed), g.Until)
+		return insertState(ctx, tx, sealed, g.Until)
 	})
 	if errors.Is(err, db.ErrUnique) {
 		return nil // signed out by another request at the same time
@@ -154,7 +153,7 @@ func (s Service) openGuestLink(ctx context.Context, q db.Querier, token string) 
 	if !s.unseal(linkUse, token, &g) {
 		return Guest{}, access.ErrNotFound
 	}
-	switch used, err := stateUsed(ctx, q, digest.SHA256(token)); {
+	switch used, err := stateUsed(ctx, q, token); {
 	case err != nil:
 		return Guest{}, err
 	case used:
@@ -176,7 +175,7 @@ func (s Service) useGuestLink(ctx context.Context, token string, d access.Sessio
 		if err != nil {
 			return err
 		}
-		if err := insertState(ctx, tx, digest.SHA256(token), g.Until); err != nil {
+		if err := insertState(ctx, tx, token, g.Until); err != nil {
 			return err
 		}
 		user, err := s.Organizations.FindUser(ctx, tx, g.Email)

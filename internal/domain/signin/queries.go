@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/oidc"
@@ -91,10 +92,10 @@ func findUser(ctx context.Context, tx *db.Tx, email string) (found, error) {
 }
 
 // insertState fails with db.ErrUnique if the state has come back before.
-func insertState(ctx context.Context, tx *db.Tx, hash string, expires time.Time) error {
-	return db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ($1, $2)`, hash, expires)
+func insertState(ctx context.Context, tx *db.Tx, state string, expires time.Time) error {
+	return db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ($1, $2)`, digest.SHA256(state), expires)
 }
 
-func stateUsed(ctx context.Context, q db.Querier, hash string) (bool, error) {
-	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, hash)
+func stateUsed(ctx context.Context, q db.Querier, state string) (bool, error) {
+	return db.One[bool](ctx, q, nil, `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, digest.SHA256(state))
 }
