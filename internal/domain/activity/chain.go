@@ -41,23 +41,19 @@ func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
 		return 0, err
 	}
 	for n := chainBatch; n == chainBatch; total += n {
-		if n, err = numberBatch(ctx, d); err != nil {
+		err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+			n, err = number(ctx, tx)
+			return err
+		})
+		if err != nil {
 			return total, err
 		}
 	}
 	return total, nil
 }
 
-// numberBatch numbers the first entries that have no number, in the order of their ids. On PostgreSQL an entry may be
+// number numbers the first entries that have no number, in the order of their ids. On PostgreSQL an entry may be
 // committed later than others with higher ids.
-func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
-	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		n, err = number(ctx, tx)
-		return err
-	})
-	return n, err
-}
-
 func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 	db.Lock(tx, "activity chain")
 	ids, err := db.All[int64](ctx, tx, nil, `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, chainBatch)
