@@ -41,13 +41,8 @@ func WellFormed(key string) bool {
 		return false
 	}
 	random := rest[:keyRandom]
-	for i := range len(random) {
-		if strings.IndexByte(base62, random[i]) < 0 {
-			return false
-		}
-	}
 	sum := checksum(random)
-	return string(sum[:]) == rest[keyRandom:]
+	return strings.Trim(random, base62) == "" && string(sum[:]) == rest[keyRandom:]
 }
 
 func checksum(random string) (digits [keyChecksum]byte) {
