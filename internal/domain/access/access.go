@@ -4,6 +4,7 @@ package access
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,16 +109,12 @@ const (
 	Owner  Level = 15
 )
 
-var levels = map[string]Level{
-	"1": Member, "member": Member,
-	"8": Admin, "admin": Admin,
-	"15": Owner, "owner": Owner,
-}
-
 // ParseLevel reads a level's number or name; if it is neither, the fault names field.
 func ParseLevel(field, text string) (Level, error) {
-	if l, ok := levels[text]; ok {
-		return l, nil
+	for _, l := range []Level{Member, Admin, Owner} {
+		if text == l.String() || text == strconv.Itoa(int(l)) {
+			return l, nil
+		}
 	}
 	return 0, fault.Field(fault.InvalidChoice, field, "Must be 1 (member), 8 (admin) or 15 (owner).")
 }
