@@ -307,24 +307,21 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 	if last := id.usedAt.Load(); id.SessionID != 0 && now.Sub(time.UnixMicro(last)) >= sessionNoted && id.usedAt.CompareAndSwap(last, now.UnixMicro()) {
 		c.sessionUses.Note(lastuse.Used{ID: id.SessionID}, now)
 	}
-	if id.KeyID == 0 {
-		return
+	if id.KeyID != 0 && isNewHour(&id.usedHour, now) {
+		c.keyUses.Note(lastuse.Used{ID: id.KeyID}, now.Truncate(time.Hour))
 	}
+}
+
+// isNewHour reports whether a use is in another hour than the last one that was noted, and notes that hour.
+func isNewHour(noted *atomic.Int64, now time.Time) bool {
 	hour := now.Unix() / 3600
-	if id.usedHour.Swap(hour) == hour {
-		return
-	}
-	c.keyUses.Note(lastuse.Used{ID: id.KeyID}, now.Truncate(time.Hour))
+	return noted.Swap(hour) != hour
 }
 
 // noteActive remembers, to the hour, that a member has used a grant, and with which key. An operator who acts as a
 // member leaves no note.
 func (c *cached) noteActive(id *Identity, i int, now time.Time) {
-	if id.activeHour == nil {
-		return
-	}
-	hour := now.Unix() / 3600
-	if id.activeHour[i].Swap(hour) != hour {
+	if id.activeHour != nil && isNewHour(&id.activeHour[i], now) {
 		c.memberUses.Note(lastuse.Used{ID: id.UserID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
 		if id.KeyID != 0 && id.boundTo == "" {
 			c.keyOrganizationUses.Note(lastuse.Used{ID: id.KeyID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
