@@ -128,19 +128,15 @@ func KeepAnswer[T any](ctx context.Context, tx *db.Tx, object T) error {
 	if !ok {
 		return nil
 	}
-	return c.keep(ctx, tx, c.answer(object))
-}
-
-// KeepSecret is KeepAnswer for an answer that shows a secret: it is not kept.
-func KeepSecret(ctx context.Context, tx *db.Tx) error { return KeepAnswer[any](ctx, tx, nil) }
-
-func (c *Claim) keep(ctx context.Context, tx *db.Tx, a Answer) error {
-	n, err := updateAnswer(ctx, tx, c, a)
+	n, err := updateAnswer(ctx, tx, c, c.answer(object))
 	if err == nil && n == 0 {
 		return inProgress(time.Second)
 	}
 	return err
 }
+
+// KeepSecret is KeepAnswer for an answer that shows a secret: it is not kept.
+func KeepSecret(ctx context.Context, tx *db.Tx) error { return KeepAnswer[any](ctx, tx, nil) }
 
 // Done keeps the answer of an operation that has changed nothing, or whose transaction has not kept it.
 func (c *Claim) Done(ctx context.Context, a Answer) error {
