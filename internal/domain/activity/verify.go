@@ -134,7 +134,7 @@ func (w *walk) step(e *chained) string {
 		return fmt.Sprintf("entry %d (id %d) was put in", e.Number, e.ID)
 	case e.Number > w.last+1:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
-	case e.hashAfter(w.hash) != e.Hash || !e.fits(w.head.DataDropped):
+	case e.hashAfter(w.hash) != e.Hash || !e.keepsData(w.head.DataDropped) || !e.textsFit():
 		return fmt.Sprintf("entry %d (id %d) was changed or put in", e.Number, e.ID)
 	case e.Number == w.kept.Number && e.Hash != w.kept.Hash:
 		return fmt.Sprintf("entry %d (id %d) is not the one whose hash was kept: it, or one before it, was changed, removed or put in", e.Number, e.ID)
@@ -147,9 +147,6 @@ func (w *walk) step(e *chained) string {
 	return ""
 }
 
-// fits reports whether each text that can be erased is as it was made or erased.
-func (c *chained) fits(dataDropped int64) bool { return c.keepsData(dataDropped) && c.textsFit() }
-
 // keepsData reports whether data is missing only where it was erased, or dropped with the data of all entries up to a
 // number.
 func (c *chained) keepsData(dropped int64) bool {
@@ -159,6 +156,7 @@ func (c *chained) keepsData(dropped int64) bool {
 	return c.dataErased == (c.dataHash != "" && c.Number > dropped)
 }
 
+// textsFit reports whether each text that can be erased is as it was made or erased.
 func (c *chained) textsFit() bool {
 	if c.salt == "" {
 		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges) && c.Data == ""
