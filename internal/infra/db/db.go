@@ -122,7 +122,7 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 	}
 	return d.counted(ctx, query, func() error {
 		if d.sqlite != nil {
-			return d.sqlite.readers.query(ctx, query, args, row)
+			return d.sqlite.readers.do(ctx, func(c *conn) error { return c.query(ctx, query, args, row) })
 		}
 		return d.postgres.query(ctx, query, args, row)
 	})

@@ -109,10 +109,6 @@ func newReaders(file original, n int) *readers {
 	return r
 }
 
-func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	return r.do(ctx, func(c *conn) error { return c.query(ctx, query, args, row) })
-}
-
 // do runs fn with exclusive use of a connection.
 func (r *readers) do(ctx context.Context, fn func(*conn) error) error {
 	c, err := r.enter(ctx)

@@ -15,7 +15,7 @@ func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) e
 	within := context.WithValue(ctx, inside{}, true)
 	traced := func(q Querier) error { return fn(within, snapshot{q, d}) }
 	if d.sqlite != nil {
-		return classify(d.sqlite.readers.view(ctx, traced))
+		return classify(d.sqlite.readers.do(ctx, func(c *conn) error { return c.view(traced) }))
 	}
 	return classify(d.postgres.view(ctx, traced))
 }
@@ -28,10 +28,6 @@ type snapshot struct {
 
 func (s snapshot) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	return s.db.counted(ctx, query, func() error { return s.Querier.query(ctx, query, args, row) })
-}
-
-func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {
-	return r.do(ctx, func(c *conn) error { return c.view(fn) })
 }
 
 func (c *conn) view(fn func(q Querier) error) (err error) {
