@@ -189,16 +189,12 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		Host: host, Invites: d.Invites, SignIn: invite.SignInMethods{Mail: members.ByMail, Provider: members.Provider != "", Key: members.ByKey}, Provider: members.Provider, Keep: members.Keep,
 		SignedIn: members.SignedIn, AcceptAsGuest: d.SignIn.AcceptAsGuest,
 	}
-	observe := m.observe
-	if s.Tracer != nil {
-		observe = withSpan(m.observe)
-	}
 	return traced(s.Tracer, a.Observe(a.Handler(func(to *wire.Mux) {
 		s.pages(ctx, to, d.DB)
 		pages.Register(to)
 		members.Register(to)
 		(&guide.Guides{Host: host, Document: api.OpenAPIDocument(), Reference: api.OpenAPIPage(), Organization: members.Organization}).Register(to)
-	}), observe))
+	}), withSpan(m.observe)))
 }
 
 // pages registers the routes beside the API.
