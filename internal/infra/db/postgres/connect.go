@@ -48,14 +48,7 @@ func Open(ctx context.Context, address string, patience time.Duration) (*Pool, e
 	}
 	connections := int(c.MaxConns)
 	p := &Pool{Patience: patience, pool: pool, slots: newSlots(connections, connections-otherConns)}
-	conn, err := p.Acquire(ctx, false)
-	if err != nil {
-		pool.Close()
-		return nil, err
-	}
-	err = p.checkPooler(ctx, conn.Conn)
-	p.Release(conn)
-	if err != nil {
+	if err := p.checkPooler(ctx); err != nil {
 		pool.Close()
 		return nil, err
 	}
@@ -65,10 +58,15 @@ func Open(ctx context.Context, address string, patience time.Duration) (*Pool, e
 var errShared = errors.New("a pooler in between shares one session among clients, whose settings and locks would mix: " +
 	"foyer needs sessions of its own (PgBouncer: pool_mode = session)")
 
-// checkPooler refuses a pooler that gives two connections the same session. Such a pooler does so every time only if
-// nobody else uses it, so checkPooler tries a few times.
-func (p *Pool) checkPooler(ctx context.Context, conn *pgxpool.Conn) error {
+// checkPooler connects, and refuses a pooler that gives two connections the same session. Such a pooler does so every
+// time only if nobody else uses it, so checkPooler tries a few times.
+func (p *Pool) checkPooler(ctx context.Context) error {
 	const tries = 3
+	conn, err := p.Acquire(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer p.Release(conn)
 	other, err := p.pool.Acquire(ctx)
 	if Says(err, TooManyConnections) {
 		return nil // a pooler that shares sessions does not run out of connections
@@ -78,7 +76,7 @@ func (p *Pool) checkPooler(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 	defer other.Release()
 	for range tries {
-		here, err := sessionOf(ctx, conn)
+		here, err := sessionOf(ctx, conn.Conn)
 		if err != nil {
 			return err
 		}
