@@ -215,11 +215,13 @@ func (c *Config) CheckServer() error {
 	if c.Secret == "" && !c.SQLite() {
 		errs = append(errs, errors.New("FOYER_SECRET: must be set with PostgreSQL, the same on every server: 32 characters or more"))
 	}
-	if c.BaseURL == "" && c.SMTP != "" {
+	switch {
+	case c.BaseURL != "":
+	case c.SMTP != "":
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set with a mail server, or links in mails would lead nowhere"))
-	} else if c.BaseURL == "" && c.Socket() != "" {
+	case c.Socket() != "":
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set when listening on a unix socket, like https://foyer.example.com"))
-	} else if c.BaseURL == "" && !loopback(c.Listen) {
+	case !loopback(c.Listen):
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set when listening beyond loopback, like https://foyer.example.com"))
 	}
 	errs = append(errs, c.checkSignIn())
