@@ -38,14 +38,13 @@ const (
 	linkUse  = "link to a guest"
 )
 
-// invited seals a guest, if there are invites to their address; "": there are none.
-func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed string, err error) {
+// invited seals a guest for a purpose, if there are invites to their address; "": there are none.
+func (s Service) invited(ctx context.Context, q db.Querier, use string, g Guest) (sealed string, err error) {
 	open, err := s.Invites.ToAddress(ctx, q, g.Email)
 	if err != nil || len(open) == 0 {
 		return "", err
 	}
-	g.Until = s.DB.Now().Add(GuestTime)
-	return s.seal(guestUse, g)
+	return s.seal(use, g)
 }
 
 var errNoGuest = fault.New(fault.NotAuthenticated, "Your time to answer is over: sign in again.")
@@ -137,17 +136,6 @@ func (s Service) DeclineAsGuest(ctx context.Context, sealed, inviteID string, d 
 // linkSize is the length of the token of a link to a user; those to guests are longer.
 const linkSize = 52
 
-// guestLink returns the token of a link for somebody who is not a user yet, if they have invites; "": they have none.
-func (s Service) guestLink(ctx context.Context, email string) (token string, expires time.Time, err error) {
-	open, err := s.Invites.ToAddress(ctx, s.DB, email)
-	if err != nil || len(open) == 0 {
-		return "", time.Time{}, err
-	}
-	expires = s.DB.Now().Add(LinkTime)
-	token, err = s.seal(linkUse, Guest{Email: email, Method: access.ByMail, Until: expires})
-	return token, expires, err
-}
-
 func (s Service) openGuestLink(ctx context.Context, q db.Querier, token string) (Guest, error) {
 	var g Guest
 	if !s.unseal(linkUse, token, &g) {
@@ -180,7 +168,8 @@ func (s Service) useGuestLink(ctx context.Context, token string, d access.Sessio
 		}
 		user, err := s.Organizations.FindUser(ctx, tx, g.Email)
 		if fault.Is(err, fault.NotFound) {
-			if in.Guest, err = s.invited(ctx, tx, g); err == nil && in.Guest == "" {
+			g.Until = s.DB.Now().Add(GuestTime)
+			if in.Guest, err = s.invited(ctx, tx, guestUse, g); err == nil && in.Guest == "" {
 				return fault.New(fault.Denied, "The invitation was withdrawn or has expired: ask its sender.")
 			}
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/mail"
@@ -57,7 +58,9 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 func (p Post) link(ctx context.Context, email string) (token string, expires time.Time, err error) {
 	user, err := p.Service.Organizations.FindUser(ctx, p.Service.DB, email)
 	if fault.Is(err, fault.NotFound) {
-		return p.Service.guestLink(ctx, email)
+		expires = p.Service.DB.Now().Add(LinkTime)
+		token, err = p.Service.invited(ctx, p.Service.DB, linkUse, Guest{Email: email, Method: access.ByMail, Until: expires})
+		return token, expires, err
 	}
 	if err != nil {
 		return "", time.Time{}, err

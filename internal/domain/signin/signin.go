@@ -213,7 +213,7 @@ func (s Service) asGuest(ctx context.Context, tx *db.Tx, p oidc.Claims) (sealed 
 	if err != nil {
 		return "", err
 	}
-	sealed, err = s.invited(ctx, tx, Guest{Email: email, Method: access.ByProvider, By: p})
+	sealed, err = s.invited(ctx, tx, guestUse, Guest{Email: email, Method: access.ByProvider, By: p, Until: s.DB.Now().Add(GuestTime)})
 	if err == nil && sealed == "" {
 		err = fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
 	}
