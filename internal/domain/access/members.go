@@ -28,9 +28,8 @@ func markMemberActive(ctx context.Context, tx *db.Tx, user lastuse.Used, at time
 
 // MemberKey is a key that can see an organization, as its admins see it.
 type MemberKey struct {
-	Key       // LastUsedAt is when it was last used in the organization
-	UserUUID  string
-	UserLevel Level
+	Key      // LastUsedAt is when it was last used in the organization
+	UserUUID string
 }
 
 // MayManageKeys reports whether a caller may see and revoke keys of others.
@@ -95,19 +94,19 @@ func (k *Keys) revokeWhere(ctx context.Context, tx *db.Tx, by Caller, where stri
 	return nil
 }
 
-func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID, &k.UserLevel) }
+func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID) }
 
 // ofMembers selects the keys that see an organization, of members up to a level.
 const ofMembers = ` FROM memberships m JOIN keys k ON k.user_id = m.user_id AND (k.organization_id IS NULL OR k.organization_id = m.organization_id)
 	WHERE m.organization_id = $1 AND m.level <= $2`
 
-// selectMemberKeys returns the query for the keys whose ids, with their members' levels, another query selects.
+// selectMemberKeys returns the query for some of the keys of ofMembers.
 func selectMemberKeys(which string) string {
 	return `
 		SELECT k.id, k.user_id, u.email, k.name, k.prefix, k.organization_id, k.scopes, k.created_at, k.expires_at,
 			CASE WHEN k.organization_id IS NULL THEN (SELECT last_used_at FROM key_uses WHERE key_id = k.id AND organization_id = $1) ELSE k.last_used_at END,
-			u.uuid, found.level
-		FROM (` + which + `) found JOIN keys k ON k.id = found.id JOIN users u ON u.id = k.user_id ORDER BY k.id`
+			u.uuid
+		FROM (SELECT k.id` + ofMembers + which + `) found JOIN keys k ON k.id = found.id JOIN users u ON u.id = k.user_id ORDER BY k.id`
 }
 
 func countMemberKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
@@ -115,10 +114,10 @@ func countMemberKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
 }
 
 func listMemberKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]MemberKey, error) {
-	return db.All(ctx, q, (*MemberKey).fields, selectMemberKeys(`SELECT k.id, m.level`+ofMembers+` ORDER BY k.id LIMIT $3 OFFSET $4`),
+	return db.All(ctx, q, (*MemberKey).fields, selectMemberKeys(` ORDER BY k.id LIMIT $3 OFFSET $4`),
 		c.Organization.ID, c.Level, p.Limit, p.Offset)
 }
 
 func findMemberKey(ctx context.Context, q db.Querier, c Caller, id int64) (MemberKey, error) {
-	return db.One(ctx, q, (*MemberKey).fields, selectMemberKeys(`SELECT k.id, m.level`+ofMembers+` AND k.id = $3`), c.Organization.ID, c.Level, id)
+	return db.One(ctx, q, (*MemberKey).fields, selectMemberKeys(` AND k.id = $3`), c.Organization.ID, c.Level, id)
 }
