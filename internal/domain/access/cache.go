@@ -175,8 +175,8 @@ func (k *Keys) enter(id *Identity, organizationID string) (Caller, bool) {
 	return Caller{}, false
 }
 
-// Person is a user's name and address.
-type Person struct{ FirstName, LastName, Email string }
+// Person is a user's first name and address.
+type Person struct{ FirstName, Email string }
 
 // Callers returns the identity as a caller inside each organization that it opens, in the order of joining.
 func (id *Identity) Callers() []Caller {

@@ -96,7 +96,7 @@ func (g *grant) fields() []any {
 		&g.key.ID, &g.sessionID, &g.key.UserID, db.Null(&g.key.OrganizationID),
 		scanScope{&g.key.Scope},
 		db.Null(&g.key.ExpiresAt), &g.key.CreatedAt, db.Null(&g.key.LastUsedAt),
-		&g.person.FirstName, &g.person.LastName, &g.person.Email,
+		&g.person.FirstName, &g.person.Email,
 		&g.level, &g.org.ID, &g.org.Name, &g.org.AppAccess, &g.org.MembersCanInvite, &g.org.MembersCanManageApps,
 	}
 }
@@ -119,7 +119,7 @@ func grants(ctx context.Context, q db.Querier, c credential) ([]grant, error) {
 	}
 	return db.All(ctx, q, (*grant).fields, `
 		SELECT k.id, k.session_id, k.user_id, k.organization_id, k.scopes, k.expires_at, k.created_at, k.last_used_at,
-			u.first_name, u.last_name, u.email, COALESCE(m.level, 0), COALESCE(o.id, ''), COALESCE(o.name, ''), COALESCE(o.access_level, 0),
+			u.first_name, u.email, COALESCE(m.level, 0), COALESCE(o.id, ''), COALESCE(o.name, ''), COALESCE(o.access_level, 0),
 			COALESCE(o.members_can_invite, FALSE), COALESCE(o.members_can_manage_apps, FALSE)
 		FROM (`+granting+`) k
 		JOIN users u ON u.id = k.user_id
