@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,16 +22,6 @@ const (
 	sendEvery = 5 * time.Second // even if there are fewer than atOnce
 	lastTime  = 3 * time.Second // at the end, for the spans left and the request under way
 )
-
-// exporter sends spans.
-type exporter struct {
-	endpoint string
-	headers  map[string]string
-	timeout  time.Duration
-	resource []attribute
-	spans    chan *Span
-	dropped  atomic.Int64
-}
 
 // New reads the OTEL_ variables that say where spans are sent
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). It returns nil if they name no endpoint.
@@ -53,7 +42,7 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 	if below != "" {
 		endpoint = u.JoinPath(below).String()
 	}
-	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
+	t := &Tracer{now: now, endpoint: endpoint, timeout: 10 * time.Second, spans: make(chan *Span, waiting)}
 	if err := t.read(getenv); err != nil {
 		return nil, err
 	}
@@ -70,7 +59,7 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 }
 
 // read reads the variables that say how spans are sent; each has a variant for traces alone.
-func (e *exporter) read(getenv func(string) string) error {
+func (t *Tracer) read(getenv func(string) string) error {
 	of := func(last string) (value, name string) {
 		name = "OTEL_EXPORTER_OTLP_TRACES_" + last
 		if value = getenv(name); value == "" {
@@ -83,13 +72,13 @@ func (e *exporter) read(getenv func(string) string) error {
 		return fmt.Errorf("%s: must be http/json, or not be set: foyer speaks nothing else", name)
 	}
 	headers, _ := of("HEADERS")
-	e.headers = pairs(headers)
+	t.headers = pairs(headers)
 	if text, name := of("TIMEOUT"); text != "" {
 		milliseconds, err := strconv.Atoi(text)
 		if err != nil || milliseconds < 1 {
 			return fmt.Errorf("%s: must be a number of milliseconds", name)
 		}
-		e.timeout = time.Duration(milliseconds) * time.Millisecond
+		t.timeout = time.Duration(milliseconds) * time.Millisecond
 	}
 	return nil
 }
@@ -124,11 +113,11 @@ func pairs(text string) map[string]string {
 	return all
 }
 
-func (e *exporter) add(s *Span) {
+func (t *Tracer) add(s *Span) {
 	select {
-	case e.spans <- s:
+	case t.spans <- s:
 	default:
-		e.dropped.Add(1) // nobody waits for a collector
+		t.dropped.Add(1) // nobody waits for a collector
 	}
 }
 
@@ -170,22 +159,22 @@ func (t *Tracer) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-func (e *exporter) send(ctx context.Context, batch []*Span) error {
+func (t *Tracer) send(ctx context.Context, batch []*Span) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	body, err := json.Marshal(e.message(batch))
+	body, err := json.Marshal(t.message(batch))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.endpoint, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	for name, value := range e.headers {
+	for name, value := range t.headers {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
@@ -206,7 +195,7 @@ func (e *exporter) send(ctx context.Context, batch []*Span) error {
 // object is a JSON object of the message, with the names of the protocol.
 type object = map[string]any
 
-func (e *exporter) message(batch []*Span) object {
+func (t *Tracer) message(batch []*Span) object {
 	spans := make([]object, len(batch))
 	for i, s := range batch {
 		spans[i] = object{
@@ -219,7 +208,7 @@ func (e *exporter) message(batch []*Span) object {
 		}
 	}
 	scoped := object{"scope": object{"name": "foyer"}, "spans": spans}
-	return object{"resourceSpans": []object{{"resource": object{"attributes": values(e.resource)}, "scopeSpans": []object{scoped}}}}
+	return object{"resourceSpans": []object{{"resource": object{"attributes": values(t.resource)}, "scopeSpans": []object{scoped}}}}
 }
 
 func values(attributes []attribute) []object {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"foyer/internal/base/traceparent"
@@ -19,9 +20,14 @@ const (
 
 // Tracer records spans and sends them.
 type Tracer struct {
-	exporter
-	now   func() time.Time
-	ratio float64 // of the traces that begin here
+	now      func() time.Time
+	ratio    float64 // of the traces that begin here
+	endpoint string
+	headers  map[string]string
+	timeout  time.Duration
+	resource []attribute
+	spans    chan *Span // that wait to be sent
+	dropped  atomic.Int64
 }
 
 // Span is a piece of work. A nil Span is not recorded.
