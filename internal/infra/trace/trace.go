@@ -4,7 +4,7 @@ package trace
 
 import (
 	"context"
-	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -56,7 +56,7 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 	if t == nil {
 		return ctx, nil
 	}
-	s := &Span{tracer: t, name: name, kind: kind, id: digits(8), began: t.now()}
+	s := &Span{tracer: t, name: name, kind: kind, id: digits(), began: t.now()}
 	parent, ok := traceparent.Parse(header)
 	switch {
 	case ok && !parent.Recorded:
@@ -66,7 +66,7 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 	case rand.Float64() >= t.ratio:
 		return ctx, nil
 	default:
-		s.trace = digits(16)
+		s.trace = digits() + digits()
 	}
 	return context.WithValue(ctx, contextKey{}, s), s
 }
@@ -76,7 +76,7 @@ func (s *Span) Child(name string) *Span {
 	if s == nil {
 		return nil
 	}
-	return &Span{tracer: s.tracer, name: name, kind: Client, trace: s.trace, parent: s.id, id: digits(8), began: s.tracer.now()}
+	return &Span{tracer: s.tracer, name: name, kind: Client, trace: s.trace, parent: s.id, id: digits(), began: s.tracer.now()}
 }
 
 // From returns the span of ctx; nil if there is none.
@@ -127,12 +127,5 @@ func (s *Span) End() {
 	}
 }
 
-// digits returns a random number of n bytes in hexadecimal digits, never 0.
-func digits(n int) string {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32()) // an id, no secret
-	}
-	b[0] |= 1
-	return hex.EncodeToString(b)
-}
+// digits returns a random number in 16 hexadecimal digits, never 0.
+func digits() string { return fmt.Sprintf("%016x", rand.Uint64()|1<<56) } // an id, no secret
