@@ -15,7 +15,7 @@ var answers = []string{"220 hello\r\n", "250-hello\r\n250-SMTPUTF8\r\n250 AUTH P
 // converse sends a mail to a server at the other end of a connection.
 func converse(t *testing.T, conn net.Conn) *Error {
 	t.Helper()
-	s := SMTP{Settings: Settings{Security: Plain, Host: "mail.test", username: "ada", password: "secret"}}
+	s := SMTP{Settings: Settings{scheme: withoutTLS, host: "mail.test", username: "ada", password: "secret"}}
 	return s.converse(t.Context(), conn, envelope{from: "foyer@x.example", to: "ada@x.example"})
 }
 
@@ -67,7 +67,7 @@ func TestRefusedSTARTTLS(t *testing.T) {
 		_, _ = io.WriteString(theirs, answers[0]+"250-hello\r\n250 STARTTLS\r\n454 later\r\n"+strings.Join(answers[3:], ""))
 	}()
 	go func() {
-		failed := SMTP{Settings: Settings{Host: "mail.test"}}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+		failed := SMTP{Settings: Settings{scheme: startTLS, host: "mail.test"}}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
 		if failed == nil || failed.Permanent || failed.Code != 454 {
 			t.Errorf("got %+v", failed)
 		}

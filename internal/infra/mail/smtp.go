@@ -133,11 +133,11 @@ func limit(conn net.Conn, part time.Duration) {
 // open logs in on a connection, so that a mail can be sent. Once the server has greeted, there is a client even if that
 // fails.
 func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Client, *Error) {
-	config := &tls.Config{ServerName: s.Settings.Host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
-	if s.Settings.Security == TLS {
+	config := &tls.Config{ServerName: s.Settings.host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
+	if s.Settings.scheme == implicitTLS {
 		conn = tls.Client(conn, config)
 	}
-	client, err := smtp.NewClient(conn, s.Settings.Host)
+	client, err := smtp.NewClient(conn, s.Settings.host)
 	if err != nil {
 		return nil, failure(ctx, "greeting", err)
 	}
@@ -145,7 +145,7 @@ func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Clien
 	if err := client.Hello(address.DomainOf(from)); err != nil {
 		return client, failure(ctx, "EHLO", err)
 	}
-	if s.Settings.Security == STARTTLS {
+	if s.Settings.scheme == startTLS {
 		if ok, _ := client.Extension("STARTTLS"); !ok {
 			return client, &Error{Asked: true, Text: "the mail server offers no STARTTLS; nothing was sent"}
 		}
@@ -162,13 +162,13 @@ func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Clien
 // authenticate logs in with PLAIN or LOGIN: inside TLS, or without it on smtp+plain, where the operator wants none.
 func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 	_, offered := client.Extension("AUTH")
-	unprotected := s.Settings.Security == Plain
+	unprotected := s.Settings.scheme == withoutTLS
 	var auth smtp.Auth
 	switch mechanisms := " " + offered + " "; {
 	case strings.Contains(mechanisms, " PLAIN "):
-		auth = smtp.PlainAuth("", s.Settings.username, s.Settings.password, s.Settings.Host, unprotected)
+		auth = smtp.PlainAuth("", s.Settings.username, s.Settings.password, s.Settings.host, unprotected)
 	case strings.Contains(mechanisms, " LOGIN "):
-		auth = smtp.LoginAuth(s.Settings.username, s.Settings.password, s.Settings.Host, unprotected)
+		auth = smtp.LoginAuth(s.Settings.username, s.Settings.password, s.Settings.host, unprotected)
 	default:
 		return &Error{Asked: true, Text: "the mail server offers neither AUTH PLAIN nor AUTH LOGIN"}
 	}
