@@ -24,13 +24,13 @@ const peerLimit = 600
 // Idempotency-Key (withIdempotencyKey), checks If-Match (expect), and calls the handler. The scopes share the
 // connections to the database: requests that read apps leave some for those that read members.
 func (a *API) protect(route Route) http.Handler {
-	scope, known := route.Scope.String(), operationOf(route)
+	scope := route.Scope.String()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer a.answerPanic(w, r)
 		r = r.WithContext(purpose.With(r.Context(), scope))
 		caller, err := a.admit(w, r, route)
 		if err == nil {
-			err = a.do(w, r, route, known, caller)                    //nolint:contextcheck // r has it
+			err = a.do(w, r, route, caller)                           //nolint:contextcheck // r has it
 			if route.isPublic() && err != nil && !fault.IsOurs(err) { // successful requests are not counted
 				err = cmp.Or(a.LimitPeer(w, r), err)
 			}
@@ -42,8 +42,8 @@ func (a *API) protect(route Route) http.Handler {
 }
 
 // do answers an admitted caller with the route's handler.
-func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func() operation, caller access.Caller) error {
-	r, err := prepare(w, r, route, known)
+func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
+	r, err := prepare(w, r, route)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ type operation struct {
 	Fields wire.Fields `json:"fields"` // of its body, and of its answer, which clients may send back
 }
 
-// operations are the document's operations by method and path, read when the first request needs them.
-var operations = sync.OnceValue(func() (all map[string]operation) {
+// operations are the document's operations by path and method, read when the first request needs them. A test checks that
+// each route has one.
+var operations = sync.OnceValue(func() (all map[string]map[string]operation) {
 	if err := json.Unmarshal(openAPINames, &all); err != nil {
 		panic(err) // it is part of the program
 	}
@@ -63,9 +64,9 @@ func (o operation) known(query string) string {
 
 // prepare reads a request's options (strict handling, dry run), and returns it without the parameters that the
 // operation does not know.
-func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() operation) (*http.Request, error) {
+func prepare(w http.ResponseWriter, r *http.Request, route Route) (*http.Request, error) {
 	if strict(r.Header["Prefer"]) {
-		o := known()
+		o := operations()[route.Path][route.Method]
 		w.Header().Set("Preference-Applied", "handling=strict")
 		r = wire.WithStrict(r, o.Fields, o.Fields["source"]["*"], o.unknownFaults(r.URL.RawQuery))
 		if err := wire.StrictFaults(r); err != nil && (route.reads() || route.Method == http.MethodDelete || r.ContentLength == 0) {
@@ -79,7 +80,7 @@ func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() o
 	if err != nil {
 		return nil, err
 	}
-	o := known()
+	o := operations()[route.Path][route.Method]
 	if err := o.repeated(query); err != nil {
 		return nil, err
 	}
@@ -126,9 +127,4 @@ func strict(preferences []string) bool {
 		}
 	}
 	return false
-}
-
-// operationOf returns the document's operation for a route. A test checks that there is one.
-func operationOf(route Route) func() operation {
-	return sync.OnceValue(func() operation { return operations()[route.Method+" "+route.Path] })
 }

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Names lists, for each operation of a document by method and path, the query parameters and body fields it knows:
+// Names lists, for each operation of a document by path and method, the query parameters and body fields it knows:
 // those of its request, and those of its answer, which clients may send back. A field with an object, or an array of
 // objects, has their fields.
 func Names(source []byte) ([]byte, error) {
@@ -16,13 +16,14 @@ func Names(source []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]known{}
+	all := map[string]map[string]known{}
 	for _, path := range d.Paths {
+		all[path.Key] = map[string]known{}
 		for _, m := range path.Value.methods() {
 			if m.Value == nil {
 				continue
 			}
-			if all[m.Key+" "+path.Key], err = d.known(m.Key, m.Value); err != nil {
+			if all[path.Key][m.Key], err = d.known(m.Key, m.Value); err != nil {
 				return nil, err
 			}
 		}
