@@ -227,5 +227,5 @@ func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.IsOurs(first) {
 		level = slog.LevelError
 	}
-	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(r, RequestID(w), recorderOf(w).loggedCaller), slog.String("error", first.Cause.Error()))...)
+	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(w, r), slog.String("error", first.Cause.Error()))...)
 }

@@ -32,8 +32,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 		defer holds.End()
 		r = r.WithContext(inflight.With(ctx, holds))
 		rec.Holder = wire.NewHolder(r)
-		id := newRequestID(r)
-		w.Header()[requestIDHeader] = []string{id}
+		w.Header()[requestIDHeader] = []string{newRequestID(r)}
 		defer func() {
 			rec.Outcome.Code = rec.Holder.Code
 			rec.Took = max(0, a.Keys.Now().Sub(start)) // the clock may step back
@@ -42,7 +41,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 			case rec.Status == http.StatusTooManyRequests:
 				refused.count(ctx, a.Log)
 			case rec.Status >= http.StatusBadRequest:
-				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.loggedCaller),
+				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(rec, r),
 					slog.Int("status", rec.Status), slog.String("code", rec.Holder.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
 			}
 		}()
@@ -59,19 +58,20 @@ type Outcome struct {
 }
 
 // about returns the log attributes of a request: what was requested, and by whom.
-func (a *API) about(r *http.Request, id string, by loggedCaller) []slog.Attr {
+func (a *API) about(w http.ResponseWriter, r *http.Request) []slog.Attr {
 	about := []slog.Attr{
-		slog.String("request_id", id), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
+		slog.String("request_id", RequestID(w)), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
 		slog.String("client", a.ClientAddress(r)),
 	}
 	if parent, ok := traceparent.Parse(r.Header.Get("Traceparent")); ok {
 		about = append(about, slog.String("trace_id", parent.Trace))
 	}
-	if by.key != "" {
-		about = append(about, slog.String("key", by.key))
+	rec := recorderOf(w)
+	if rec.key != "" {
+		about = append(about, slog.String("key", rec.key))
 	}
-	if by.organization != "" {
-		about = append(about, slog.String("organization", by.organization))
+	if rec.organization != "" {
+		about = append(about, slog.String("organization", rec.organization))
 	}
 	return about
 }
@@ -153,18 +153,15 @@ func fitID(id string) bool {
 	return true
 }
 
-// loggedCaller is the caller of a request, as logs show it: the prefix of the key, if it has one, and the organization.
-type loggedCaller struct{ key, organization string }
-
 // recorder records the outcome and the caller of a request.
 type recorder struct {
 	http.ResponseWriter
 	wire.Holder
 	Outcome
-	loggedCaller
 	client client
 
-	begun bool // the status has been sent
+	key, organization string // of the caller, as logs show them: the key's prefix; "": none
+	begun             bool   // the status has been sent
 }
 
 // client is the client of a request. Its network is computed only on demand.
