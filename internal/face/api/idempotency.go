@@ -36,7 +36,6 @@ func (a *API) withIdempotencyKey(w http.ResponseWriter, r *http.Request, route R
 		return a.replay(w, r, route, c, *kept)
 	}
 	to := wire.NewAnswer(r)
-	to.Gzip = false
 	stop := claim.Renew(r.Context())
 	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c) //nolint:contextcheck // r has it
 	stop()
@@ -79,7 +78,6 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 	}
 	r.SetPathValue(id, kept.Item)
 	to := wire.NewAnswer(r)
-	to.Gzip = false
 	if err := read(to, r, c); err != nil {
 		return err
 	}

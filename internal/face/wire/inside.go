@@ -40,7 +40,9 @@ type Answer struct {
 
 // NewAnswer returns an empty answer to a request.
 func NewAnswer(r *http.Request) *Answer {
-	return &Answer{Holder: NewHolder(r), Status: http.StatusOK, header: http.Header{}}
+	a := &Answer{Holder: NewHolder(r), Status: http.StatusOK, header: http.Header{}}
+	a.Gzip = false // nothing is sent yet
+	return a
 }
 
 // Header implements http.ResponseWriter.
