@@ -33,7 +33,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 		}
 		first.ConfigSchema = configschema.Masked(first.ConfigSchema)
 	}
-	return writeAppPage(w, r, a, first, p, found, appendActivity)
+	return wire.WritePageAfter(w, r, fieldsOf(first), a.BaseURL, p, found, appendActivity)
 }
 
 // activityFilter reads the filter of the activity.

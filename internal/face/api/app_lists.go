@@ -3,30 +3,19 @@ package api
 import (
 	"net/http"
 
-	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
 )
 
-// writeAppPage answers in the contract's form for lists with one app: one object with the page and the fields of an
-// app, which is the first item's or empty.
-func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
-	next := wire.Next(r, a.BaseURL, p, f)
-	wire.Link(w, next)
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
-		b = appendPluginFields(append(b, '{'), first)
-		return append(wire.AppendPage(b, r, a.BaseURL, next, p, f, item), '}')
-	})
-}
-
 // emptyApp is shown when there is no app.
 func emptyApp(c access.Caller) plugin.Plugin {
 	return plugin.Plugin{Type: plugin.Local, OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name}
 }
 
-// listUnderApp is list for those lists; app returns the app that an item is about.
+// listUnderApp is list in the contract's form for lists with one app: the page's object also has the fields of an app,
+// which is the first item's or empty. app returns the app that an item is about.
 func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 		p, found, err := read.ask(r, c)
@@ -37,8 +26,12 @@ func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item
 		if len(found.Items) > 0 {
 			first = app(found.Items[0])
 		}
-		return writeAppPage(w, r, a, first, p, found, item)
+		return wire.WritePageAfter(w, r, fieldsOf(first), a.BaseURL, p, found, item)
 	}
+}
+
+func fieldsOf(p plugin.Plugin) func([]byte) []byte {
+	return func(b []byte) []byte { return appendPluginFields(b, p) }
 }
 
 func itself(p plugin.Plugin) plugin.Plugin { return p }

@@ -94,34 +94,6 @@ func wholeNumber(s string) (n int, ok bool) {
 	return n, s != ""
 }
 
-// Next returns the url of the next page, or "" if there is none.
-func Next[T any](r *http.Request, baseURL string, p page.Page, f page.Found[T]) string {
-	if !f.More {
-		return ""
-	}
-	return link(r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
-}
-
-// Link adds a Link header for the next page (RFC 8288); next is its url, or "".
-func Link(w http.ResponseWriter, next string) {
-	if next != "" {
-		w.Header().Set("Link", "<"+next+`>; rel="next"`)
-	}
-}
-
-// AppendPage appends the members of the page envelope: the number of items in all, the urls of the next and previous
-// pages on baseURL, and the items of this page, each appended by item. next is the result of Next.
-func AppendPage[T any](b []byte, r *http.Request, baseURL, next string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
-	b = AppendInt(b, "count", int64(f.Count))
-	b = AppendFieldOrNull(b, "next", next)
-	previous := ""
-	if p.Offset > 0 {
-		previous = link(r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
-	}
-	b = AppendFieldOrNull(b, "previous", previous)
-	return AppendList(AppendName(b, "results"), f.Items, item)
-}
-
 // AppendList appends items as an array.
 func AppendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte {
 	b = append(b, '[')
@@ -139,12 +111,27 @@ func WriteList[T any](w http.ResponseWriter, items []T, item func([]byte, T) []b
 	return Write(w, http.StatusOK, func(b []byte) []byte { return AppendList(b, items, item) })
 }
 
-// WritePage sends one page of a list.
+// WritePage sends one page of a list: the number of items in all, the urls of the next and previous pages on baseURL, and
+// the items of this page, each appended by item. The next page is also in a Link header (RFC 8288).
 func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
-	next := Next(r, baseURL, p, f)
-	Link(w, next)
+	return WritePageAfter(w, r, func(b []byte) []byte { return b }, baseURL, p, f, item)
+}
+
+// WritePageAfter is WritePage for an object that begins with the members that before appends.
+func WritePageAfter[T any](w http.ResponseWriter, r *http.Request, before func([]byte) []byte, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
+	next, previous := "", ""
+	if f.More {
+		next = link(r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
+		w.Header().Set("Link", "<"+next+`>; rel="next"`)
+	}
+	if p.Offset > 0 {
+		previous = link(r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
+	}
 	return Write(w, http.StatusOK, func(b []byte) []byte {
-		return append(AppendPage(append(b, '{'), r, baseURL, next, p, f, item), '}')
+		b = AppendInt(before(append(b, '{')), "count", int64(f.Count))
+		b = AppendFieldOrNull(b, "next", next)
+		b = AppendFieldOrNull(b, "previous", previous)
+		return append(AppendList(AppendName(b, "results"), f.Items, item), '}')
 	})
 }
 
