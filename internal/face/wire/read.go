@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -40,20 +41,16 @@ type Member struct {
 // object.
 func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
 	body, err := readBody(w, r, limit)
-	if err == nil && body == "" {
-		err = StrictFaults(r)
-	}
-	if err != nil || body == "" {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if body.kind() != '{' {
+	case body == "":
+		return nil, StrictFaults(r)
+	case body.kind() != '{':
 		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", body.kindWord())
 	}
 	o, err := body.members()
-	if err == nil {
-		err = refuseUnknown(r, o)
-	}
-	return o, err
+	return o, cmp.Or(err, refuseUnknown(r, o))
 }
 
 // ReadObjects reads a body that is one object, an array of at most limit objects, or a text/csv table with these
@@ -67,10 +64,7 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...s
 	}
 	if len(buf.b) > 0 && mediaType(r) == mediaCSV {
 		objects, err := inTurn(r, buf.b, func(body []byte) ([]patch.Field[Object], error) { return parseCSV(body, limit, columns) })
-		if err == nil {
-			err = refuseUnknownOf(r, objects)
-		}
-		return objects, true, err
+		return objects, true, cmp.Or(err, refuseUnknownOf(r, objects))
 	}
 	body, err := inTurn(r, buf.b, parse)
 	switch {
@@ -80,16 +74,10 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...s
 		return []patch.Field[Object]{{}}, false, nil
 	case body.kind() == '{':
 		o, err := body.members()
-		if err == nil {
-			err = refuseUnknown(r, o)
-		}
-		return []patch.Field[Object]{patch.Of(o)}, false, err
+		return []patch.Field[Object]{patch.Of(o)}, false, cmp.Or(err, refuseUnknown(r, o))
 	case body.kind() == '[':
 		objects, err := body.objects(limit)
-		if err == nil {
-			err = refuseUnknownOf(r, objects)
-		}
-		return objects, true, err
+		return objects, true, cmp.Or(err, refuseUnknownOf(r, objects))
 	}
 	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())
 }
