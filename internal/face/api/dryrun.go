@@ -39,10 +39,5 @@ func (r Route) hasDryRun() bool {
 	if r.reads() || strings.HasSuffix(r.Path, "/link") || strings.HasSuffix(r.Path, "/preview") {
 		return false
 	}
-	for _, under := range []string{apps, sites, invites, members} {
-		if r.Path == under || strings.HasPrefix(r.Path, under+"/") {
-			return true
-		}
-	}
-	return false
+	return r.isAt(apps) || r.isAt(sites) || r.isAt(invites) || r.isAt(members)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/precondition"
@@ -91,30 +90,29 @@ func (a *API) etagOf(object any) wire.ETag {
 // objectOf finds the object that a request is going to change, if the caller may change it. It returns nil for an
 // object without an ETag. The code that makes the change must call precondition.Check once the object is locked.
 func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, error) {
-	at := func(path string) bool { return route.Path == path || strings.HasPrefix(route.Path, path+"/") }
 	switch ctx := r.Context(); {
-	case at(versions + "/{version}"):
+	case route.isAt(versions + "/{version}"):
 		if _, err := a.Plugins.Own(ctx, c, pathID(r, "id")); err != nil {
 			return nil, err
 		}
 		return a.Plugins.Version(ctx, c, pathID(r, "id"), pathID(r, "version"))
-	case at(apps + "/{id}"):
+	case route.isAt(apps + "/{id}"):
 		return a.Plugins.Own(ctx, c, pathID(r, "id"))
-	case at(placed + "/{app_id}"):
+	case route.isAt(placed + "/{app_id}"):
 		return a.Sites.App(ctx, c, pathID(r, "id"), pathID(r, "app_id"))
-	case at(sites + "/{id}"):
+	case route.isAt(sites + "/{id}"):
 		return a.Sites.Get(ctx, c, pathID(r, "id"))
-	case at(invites + "/{id}"):
+	case route.isAt(invites + "/{id}"):
 		return a.Invites.Own(ctx, c, pathUUID(r, "id"))
-	case at(members + "/{user_uuid}"):
+	case route.isAt(members + "/{user_uuid}"):
 		return a.Organizations.Member(ctx, c, pathUUID(r, "user_uuid"), route.Method == http.MethodDelete)
-	case at(webhooks + "/{id}"):
+	case route.isAt(webhooks + "/{id}"):
 		return a.Events.Get(ctx, c, pathID(r, "id"))
 	case route.Path == organization:
 		return a.Organizations.Get(ctx, c.Organization.ID)
 	case route.Path == self:
 		return a.Organizations.Self(ctx, c)
-	case at(sessions + "/{id}"):
+	case route.isAt(sessions + "/{id}"):
 		return a.Keys.OwnSession(ctx, c, pathID(r, "id"))
 	}
 	return nil, nil

@@ -64,6 +64,9 @@ func (r Route) isPublic() bool { return r.may == nil }
 // reads reports whether a route changes nothing.
 func (r Route) reads() bool { return r.Method == http.MethodGet }
 
+// isAt reports whether a route has a path or one below it.
+func (r Route) isAt(path string) bool { return r.Path == path || strings.HasPrefix(r.Path, path+"/") }
+
 // takesIdempotencyKey reports whether the route takes an Idempotency-Key.
 func (r Route) takesIdempotencyKey() bool {
 	return !r.isPublic() && (r.Method == http.MethodPost || r.Method == http.MethodPatch)
