@@ -51,11 +51,8 @@ func (a *API) serveLoader(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) serveManifest(w http.ResponseWriter, r *http.Request) error {
-	token, preview := r.PathValue("token"), ""
-	if r.URL.RawQuery != "" {
-		preview = r.URL.Query().Get("preview")
-	}
-	if preview != "" {
+	token := r.PathValue("token")
+	if preview := r.URL.Query().Get("preview"); preview != "" {
 		m, err := a.Sites.PreviewManifest(r.Context(), token, preview, r.Header.Get("Origin"))
 		if err != nil {
 			return err

@@ -18,9 +18,6 @@ func ReadPage(r *http.Request) (page.Page, error) { return readPage(r, true) }
 func ReadWindow(r *http.Request) (page.Page, error) { return readPage(r, false) }
 
 func readPage(r *http.Request, cursors bool) (page.Page, error) {
-	if r.URL.RawQuery == "" {
-		return page.First, nil
-	}
 	query, err := ReadQuery(r)
 	if err != nil {
 		return page.Page{}, err
