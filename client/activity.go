@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -51,7 +50,8 @@ type ActivityFilter struct {
 	User  string // an e-mail address; empty: by everybody
 }
 
-func (f ActivityFilter) addTo(query url.Values) url.Values {
+func (f ActivityFilter) query() url.Values {
+	query := url.Values{}
 	setInt(query, "app", f.AppID)
 	set(query, "user", f.User)
 	return query
@@ -61,10 +61,10 @@ const activity = apps + "/activity"
 
 // ListActivity reads one page of activity, newest first.
 func (o *Organization) ListActivity(ctx context.Context, f ActivityFilter, r Range) (AppPage[Activity], error) {
-	return ask[AppPage[Activity]](ctx, o.at, http.MethodGet, activity, f.addTo(r.addTo(url.Values{})), nil)
+	return list[AppPage[Activity]](ctx, o.at, activity, f.query(), r)
 }
 
 // AllActivity reads the activity on the organization's apps, newest first.
 func (o *Organization) AllActivity(ctx context.Context, f ActivityFilter) iter.Seq2[Activity, error] {
-	return all[Activity](ctx, o.at, activity, f.addTo(url.Values{}))
+	return all[Activity](ctx, o.at, activity, f.query())
 }

@@ -139,7 +139,8 @@ type AppFilter struct {
 	Ordering   string  // name, created_at or updated_at, descending with - before it; "": by id
 }
 
-func (f AppFilter) addTo(query url.Values) url.Values {
+func (f AppFilter) query() url.Values {
+	query := url.Values{}
 	set(query, "search", f.Search)
 	set(query, "plugin_type", f.PluginType)
 	if f.IsGlobal != nil {
@@ -182,10 +183,10 @@ func setTime(query url.Values, name string, at time.Time) {
 
 // ListApps reads one page of the organization's apps and the global ones that match a filter.
 func (o *Organization) ListApps(ctx context.Context, f AppFilter, r Range) (Page[App], error) {
-	return ask[Page[App]](ctx, o.at, http.MethodGet, apps, f.addTo(r.addTo(url.Values{})), nil)
+	return list[Page[App]](ctx, o.at, apps, f.query(), r)
 }
 
 // AllApps reads the organization's apps and the global ones that match a filter.
 func (o *Organization) AllApps(ctx context.Context, f AppFilter) iter.Seq2[App, error] {
-	return all[App](ctx, o.at, apps, f.addTo(url.Values{}))
+	return all[App](ctx, o.at, apps, f.query())
 }

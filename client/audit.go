@@ -48,7 +48,8 @@ type AuditFilter struct {
 	After    int64     // with a higher number
 }
 
-func (f AuditFilter) addTo(query url.Values) url.Values {
+func (f AuditFilter) query() url.Values {
+	query := url.Values{}
 	set(query, "scope", f.Scope)
 	set(query, "activity", f.Activity)
 	set(query, "user", f.User)
@@ -67,7 +68,7 @@ const (
 
 // ListAudit reads one page of the organization's activity, newest first.
 func (o *Organization) ListAudit(ctx context.Context, f AuditFilter, r Range) (Page[AuditEntry], error) {
-	return ask[Page[AuditEntry]](ctx, o.at, http.MethodGet, audit, f.addTo(r.addTo(url.Values{})), nil)
+	return list[Page[AuditEntry]](ctx, o.at, audit, f.query(), r)
 }
 
 // StreamAudit reads all of the organization's activity in one request: the numbered entries in order, then those
@@ -82,7 +83,7 @@ func (o *Organization) StreamAudit(ctx context.Context, f AuditFilter) iter.Seq2
 }
 
 func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield func(AuditEntry) bool) error {
-	request, err := o.at.request(ctx, http.MethodGet, audit, f.addTo(url.Values{}), nil)
+	request, err := o.at.request(ctx, http.MethodGet, audit, f.query(), nil)
 	if err != nil {
 		return err
 	}

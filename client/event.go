@@ -87,7 +87,7 @@ func webhookPath(id int64) string { return webhooks + "/" + strconv.FormatInt(id
 
 // ListWebhooks reads one page of the organization's webhooks.
 func (o *Organization) ListWebhooks(ctx context.Context, r Range) (Page[Webhook], error) {
-	return ask[Page[Webhook]](ctx, o.at, http.MethodGet, webhooks, r.addTo(url.Values{}), nil)
+	return list[Page[Webhook]](ctx, o.at, webhooks, nil, r)
 }
 
 // AllWebhooks reads the organization's webhooks in the order of their creation.
@@ -129,7 +129,7 @@ func (o *Organization) RotateWebhook(ctx context.Context, id int64) (Webhook, er
 
 // ListDeliveries reads one page of a webhook's deliveries, newest first.
 func (o *Organization) ListDeliveries(ctx context.Context, id int64, r Range) (Page[WebhookDelivery], error) {
-	return ask[Page[WebhookDelivery]](ctx, o.at, http.MethodGet, webhookPath(id)+"/deliveries", r.addTo(url.Values{}), nil)
+	return list[Page[WebhookDelivery]](ctx, o.at, webhookPath(id)+"/deliveries", nil, r)
 }
 
 // AllDeliveries reads a webhook's deliveries, newest first.

@@ -57,7 +57,8 @@ type InviteFilter struct {
 	ID       string
 }
 
-func (f InviteFilter) addTo(query url.Values) url.Values {
+func (f InviteFilter) query() url.Values {
+	query := url.Values{}
 	if f.Status != nil {
 		query.Set("status", strings.Join(f.Status, ","))
 	}
@@ -97,12 +98,12 @@ func invitePath(id string) string { return invites + "/" + url.PathEscape(id) }
 
 // ListInvites reads one page of the invites that match a filter, newest first.
 func (o *Organization) ListInvites(ctx context.Context, f InviteFilter, r Range) (Page[Invite], error) {
-	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, f.addTo(r.addTo(url.Values{})), nil)
+	return list[Page[Invite]](ctx, o.at, invites, f.query(), r)
 }
 
 // AllInvites reads the invites that match a filter, newest first.
 func (o *Organization) AllInvites(ctx context.Context, f InviteFilter) iter.Seq2[Invite, error] {
-	return all[Invite](ctx, o.at, invites, f.addTo(url.Values{}))
+	return all[Invite](ctx, o.at, invites, f.query())
 }
 
 // CreateInvite invites an address. It replaces an earlier invite to that address.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -39,7 +37,7 @@ const (
 // ListExportsUnsubscribeConfigs reads one page of the apps that would stop with a paid export plan. foyer has no such
 // plan: this is for clients of services that do.
 func (o *Organization) ListExportsUnsubscribeConfigs(ctx context.Context, r Range) (AppPage[ExportApp], error) {
-	return ask[AppPage[ExportApp]](ctx, o.at, http.MethodGet, exports, r.addTo(url.Values{}), nil)
+	return list[AppPage[ExportApp]](ctx, o.at, exports, nil, r)
 }
 
 // AllExportsUnsubscribeConfigs reads the apps that would stop with a paid
@@ -50,7 +48,7 @@ func (o *Organization) AllExportsUnsubscribeConfigs(ctx context.Context) iter.Se
 
 // ListRepository reads one page of the catalog.
 func (o *Organization) ListRepository(ctx context.Context, r Range) (AppPage[CatalogApp], error) {
-	return ask[AppPage[CatalogApp]](ctx, o.at, http.MethodGet, catalog, r.addTo(url.Values{}), nil)
+	return list[AppPage[CatalogApp]](ctx, o.at, catalog, nil, r)
 }
 
 // AllRepository reads the catalog, in its order.
@@ -60,7 +58,7 @@ func (o *Organization) AllRepository(ctx context.Context) iter.Seq2[CatalogApp, 
 
 // ListUnusedApps reads one page of the organization's unused apps.
 func (o *Organization) ListUnusedApps(ctx context.Context, r Range) (AppPage[UnusedApp], error) {
-	return ask[AppPage[UnusedApp]](ctx, o.at, http.MethodGet, unused, r.addTo(url.Values{}), nil)
+	return list[AppPage[UnusedApp]](ctx, o.at, unused, nil, r)
 }
 
 // AllUnusedApps reads the organization's unused apps, by id.

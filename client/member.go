@@ -41,15 +41,16 @@ func memberPath(userUUID string) string { return members + "/" + url.PathEscape(
 
 // ListMembers reads one page of the members that match a filter, in the order they joined.
 func (o *Organization) ListMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
-	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, f.addTo(r.addTo(url.Values{})), nil)
+	return list[Page[Member]](ctx, o.at, members, f.query(), r)
 }
 
 // AllMembers reads the members that match a filter, in the order they joined.
 func (o *Organization) AllMembers(ctx context.Context, f MemberFilter) iter.Seq2[Member, error] {
-	return all[Member](ctx, o.at, members, f.addTo(url.Values{}))
+	return all[Member](ctx, o.at, members, f.query())
 }
 
-func (f MemberFilter) addTo(query url.Values) url.Values {
+func (f MemberFilter) query() url.Values {
+	query := url.Values{}
 	set(query, "search", f.Search)
 	setInt(query, "level", f.Level)
 	return query

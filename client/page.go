@@ -34,10 +34,13 @@ type Range struct {
 	Offset int // how many results to skip
 }
 
-func (r Range) addTo(query url.Values) url.Values {
-	setInt(query, "limit", r.Limit)
-	setInt(query, "offset", r.Offset)
-	return query
+// list reads one page, a Page or an AppPage, of the list at path.
+func list[P any](ctx context.Context, e endpoint, path string, query url.Values, r Range) (P, error) {
+	paged := url.Values{}
+	setInt(paged, "limit", r.Limit)
+	setInt(paged, "offset", r.Offset)
+	maps.Copy(paged, query)
+	return ask[P](ctx, e, http.MethodGet, path, paged, nil)
 }
 
 // all reads the whole list at path lazily, in pages of the maximum size. It ends after the first error.

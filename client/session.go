@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -25,7 +24,7 @@ type Session struct {
 
 // ListSessions reads one page of the user's sessions, in the order they began.
 func (c *Client) ListSessions(ctx context.Context, r Range) (Page[Session], error) {
-	return ask[Page[Session]](ctx, c.at(sessions), http.MethodGet, "", r.addTo(url.Values{}), nil)
+	return list[Page[Session]](ctx, c.at(sessions), "", nil, r)
 }
 
 // AllSessions reads the user's sessions, in the order they began.

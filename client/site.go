@@ -163,7 +163,8 @@ type SiteFilter struct {
 	Ordering string // as in AppFilter
 }
 
-func (f SiteFilter) addTo(query url.Values) url.Values {
+func (f SiteFilter) query() url.Values {
+	query := url.Values{}
 	set(query, "search", f.Search)
 	set(query, "ordering", f.Ordering)
 	return query
@@ -171,12 +172,12 @@ func (f SiteFilter) addTo(query url.Values) url.Values {
 
 // ListSites reads one page of the sites that match a filter.
 func (o *Organization) ListSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
-	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, f.addTo(r.addTo(url.Values{})), nil)
+	return list[Page[Site]](ctx, o.at, sites, f.query(), r)
 }
 
 // AllSites reads the sites that match a filter.
 func (o *Organization) AllSites(ctx context.Context, f SiteFilter) iter.Seq2[Site, error] {
-	return all[Site](ctx, o.at, sites, f.addTo(url.Values{}))
+	return all[Site](ctx, o.at, sites, f.query())
 }
 
 // CreateSite makes a site. The draft needs a name.
@@ -201,7 +202,7 @@ func (o *Organization) DeleteSite(ctx context.Context, id int64) error {
 
 // ListHistory reads one page of a site's revisions, newest first.
 func (o *Organization) ListHistory(ctx context.Context, id int64, r Range) (Page[Revision], error) {
-	return ask[Page[Revision]](ctx, o.at, http.MethodGet, sitePath(id)+"/history", r.addTo(url.Values{}), nil)
+	return list[Page[Revision]](ctx, o.at, sitePath(id)+"/history", nil, r)
 }
 
 // AllHistory reads a site's revisions, newest first.
@@ -216,7 +217,7 @@ func (o *Organization) RestoreSite(ctx context.Context, id, revision int64) (Sit
 
 // ListPlacements reads one page of the apps on a site, in their order.
 func (o *Organization) ListPlacements(ctx context.Context, id int64, r Range) (Page[Placement], error) {
-	return ask[Page[Placement]](ctx, o.at, http.MethodGet, sitePath(id)+"/apps", r.addTo(url.Values{}), nil)
+	return list[Page[Placement]](ctx, o.at, sitePath(id)+"/apps", nil, r)
 }
 
 // AllPlacements reads the apps on a site, in their order.
@@ -251,7 +252,7 @@ func (o *Organization) PreviewApp(ctx context.Context, id, appID int64, draft Pr
 
 // ListSitesOfApp reads one page of an app's placements on the organization's sites.
 func (o *Organization) ListSitesOfApp(ctx context.Context, appID int64, r Range) (Page[SitePlacement], error) {
-	return ask[Page[SitePlacement]](ctx, o.at, http.MethodGet, appPath(appID)+"/sites", r.addTo(url.Values{}), nil)
+	return list[Page[SitePlacement]](ctx, o.at, appPath(appID)+"/sites", nil, r)
 }
 
 // AllSitesOfApp reads an app's placements on the organization's sites.
@@ -269,7 +270,7 @@ func (o *Organization) GetHealth(ctx context.Context, appID, siteID int64, since
 
 // ListHealth reads one page of the health of the apps on a site since a time. The zero time is a day ago.
 func (o *Organization) ListHealth(ctx context.Context, id int64, since time.Time, r Range) (Page[AppHealth], error) {
-	return ask[Page[AppHealth]](ctx, o.at, http.MethodGet, sitePath(id)+"/health", r.addTo(from(since)), nil)
+	return list[Page[AppHealth]](ctx, o.at, sitePath(id)+"/health", from(since), r)
 }
 
 // AllHealth reads the health of all apps on a site since a time, in their order.

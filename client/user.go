@@ -64,7 +64,7 @@ const (
 // ListOrganizations reads one page of the organizations that the key gives access to, in the order its user joined
 // them.
 func (c *Client) ListOrganizations(ctx context.Context, r Range) (Page[OrganizationInfo], error) {
-	return ask[Page[OrganizationInfo]](ctx, c.at(organizations), http.MethodGet, "", r.addTo(url.Values{}), nil)
+	return list[Page[OrganizationInfo]](ctx, c.at(organizations), "", nil, r)
 }
 
 // AllOrganizations reads the organizations that the key gives access to, in the order its user joined them.
@@ -123,7 +123,7 @@ type MemberKey struct {
 
 // ListKeys reads one page of the keys that can see the organization, in the order of their creation.
 func (o *Organization) ListKeys(ctx context.Context, r Range) (Page[MemberKey], error) {
-	return ask[Page[MemberKey]](ctx, o.at, http.MethodGet, "/keys", r.addTo(url.Values{}), nil)
+	return list[Page[MemberKey]](ctx, o.at, "/keys", nil, r)
 }
 
 // AllKeys reads the keys that can see the organization, in the order of their creation.
@@ -183,7 +183,7 @@ type NewKey struct {
 
 // ListKeys reads one page of the user's keys, in the order of their creation.
 func (c *Client) ListKeys(ctx context.Context, r Range) (Page[Key], error) {
-	return ask[Page[Key]](ctx, c.at(keys), http.MethodGet, "", r.addTo(url.Values{}), nil)
+	return list[Page[Key]](ctx, c.at(keys), "", nil, r)
 }
 
 // AllKeys reads the user's keys, in the order of their creation.
@@ -236,7 +236,7 @@ const ownInvites = self + "/invites"
 
 // ListOwnInvites reads one page of the open invites to the verified address of the user of the key, newest first.
 func (c *Client) ListOwnInvites(ctx context.Context, r Range) (Page[OwnInvite], error) {
-	return ask[Page[OwnInvite]](ctx, c.at(ownInvites), http.MethodGet, "", r.addTo(url.Values{}), nil)
+	return list[Page[OwnInvite]](ctx, c.at(ownInvites), "", nil, r)
 }
 
 // AllOwnInvites reads the open invites to the verified address of the user of the key, newest first.

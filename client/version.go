@@ -72,7 +72,7 @@ func versionsPath(id int64) string { return appPath(id) + "/versions" }
 
 // ListVersions reads one page of an app's versions.
 func (o *Organization) ListVersions(ctx context.Context, id int64, r Range) (Page[Version], error) {
-	return ask[Page[Version]](ctx, o.at, http.MethodGet, versionsPath(id), r.addTo(url.Values{}), nil)
+	return list[Page[Version]](ctx, o.at, versionsPath(id), nil, r)
 }
 
 // VersionWithSchema is a version with the schema that the values of placements running it are checked against.
