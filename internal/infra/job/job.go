@@ -146,15 +146,13 @@ type worker struct {
 	kinds map[string]Kind
 	renew time.Duration // interval of renewals
 	lease time.Duration // the try ends after this time without a renewal
-
-	slowAfter time.Duration
-	slow      chan struct{} // holds one value for each slow job
+	slow  chan struct{} // holds one value for each slow job
 }
 
 func (q *Queue) worker(log *slog.Logger, kinds map[string]Kind) worker {
 	return worker{
 		Queue: q, log: log, kinds: kinds, renew: renewEvery, lease: lease - renewEvery/2,
-		slowAfter: slowAfter, slow: make(chan struct{}, maxSlow),
+		slow: make(chan struct{}, maxSlow),
 	}
 }
 

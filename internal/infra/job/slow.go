@@ -19,7 +19,7 @@ func (w worker) doBeside(ctx context.Context, slow *sync.WaitGroup, j Job) {
 	select {
 	case <-done:
 		return
-	case <-time.After(w.slowAfter):
+	case <-time.After(slowAfter):
 	}
 	select {
 	case <-done:
