@@ -29,9 +29,10 @@ const (
 
 // eventQuery says which events a request asks for.
 type eventQuery struct {
-	after int64
-	limit int
-	wait  time.Duration
+	after  int64
+	limit  int
+	wait   time.Duration
+	stream bool
 }
 
 func readEventQuery(r *http.Request) (q eventQuery, err error) {
@@ -40,8 +41,9 @@ func readEventQuery(r *http.Request) (q eventQuery, err error) {
 	faults.Add(err)
 	q.limit = window.Limit
 	query := r.URL.Query()
+	q.stream = wire.Accepts(r, "Accept", eventStream)
 	after := query.Get("after")
-	if id := r.Header.Get("Last-Event-ID"); id != "" && wire.Accepts(r, "Accept", eventStream) {
+	if id := r.Header.Get("Last-Event-ID"); id != "" && q.stream {
 		after = id // a browser resumes where it was interrupted
 	}
 	if (after != "" || query.Has("after")) && after != "0" {
@@ -70,19 +72,20 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if r.Method == http.MethodHead {
 		q.wait = 0
 	}
-	if wire.Accepts(r, "Accept", eventStream) || q.wait > 0 {
+	if q.stream || q.wait > 0 {
 		leave, err := a.streams.enter(c.UserID)
 		if err != nil {
 			return err
 		}
 		defer leave()
 	}
-	if wire.Accepts(r, "Accept", eventStream) {
+	if q.stream {
 		return a.streamEvents(w, r, c, q)
 	}
 	events, next, _, err := a.Events.After(r.Context(), c, q.after, q.limit, page.MaxBytes)
 	if err == nil && len(events) == 0 && q.wait > 0 {
-		events, next, err = a.awaitEvents(w, r, c, eventQuery{next, q.limit, q.wait})
+		q.after = next
+		events, next, err = a.awaitEvents(w, r, c, q)
 	}
 	if err != nil {
 		return err
