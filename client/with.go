@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -19,7 +20,7 @@ type CallOption struct {
 //	app, err = org.With(client.IfMatch(etag)).UpdateApp(ctx, 7, patch)
 func (c *Client) With(options ...CallOption) *Client {
 	with := *c
-	with.callOptions = append(append([]CallOption{}, c.callOptions...), options...)
+	with.callOptions = slices.Concat(c.callOptions, options)
 	return &with
 }
 
