@@ -153,8 +153,6 @@ type claims struct {
 	EmailVerified   json.RawMessage `json:"email_verified"` // trusted if true, not if "true"
 }
 
-func (c claims) verified() bool { return string(c.EmailVerified) == "true" }
-
 // Redeem returns the claims about the person who came back with a code.
 func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, error) {
 	ctx, cancel := context.WithTimeout(gooidc.ClientContext(ctx, p.client), p.patience)
@@ -187,7 +185,7 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 			return Claims{}, err
 		}
 	}
-	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: c.verified()}, nil
+	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: string(c.EmailVerified) == "true"}, nil
 }
 
 // named reports whether a subject is valid: at most 255 characters (OpenID Connect Core section 2), no control
