@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"foyer/internal/base/fault"
@@ -15,9 +16,10 @@ import (
 
 func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	var faults fault.List
-	p, err := wire.ReadPage(r)
+	query := r.URL.Query()
+	p, err := wire.ReadPage(query)
 	faults.Add(err)
-	app, user, err := activityFilter(r)
+	app, user, err := activityFilter(query)
 	faults.Add(err)
 	if err := faults.Err(); err != nil {
 		return err
@@ -37,8 +39,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 // activityFilter reads the filter of the activity.
-func activityFilter(r *http.Request) (app, user string, err error) {
-	q := r.URL.Query()
+func activityFilter(q url.Values) (app, user string, err error) {
 	var faults fault.List
 	faults.Add(notEmpty(q, "app", "user"))
 	if app = q.Get("app"); app != "" {

@@ -22,9 +22,10 @@ import (
 // listAudit answers with the organization's activity: a page, or a stream of all.
 func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	var faults fault.List
-	p, err := wire.ReadWindow(r)
+	query := r.URL.Query()
+	p, err := wire.ReadWindow(query)
 	faults.Add(err)
-	f, err := auditFilter(r.URL.Query())
+	f, err := auditFilter(query)
 	faults.Add(err)
 	if err := faults.Err(); err != nil {
 		return err

@@ -42,10 +42,10 @@ func TestBudget(t *testing.T) { // not parallel: it counts the allocations of th
 				request     func() (method, path, body string)
 			}{
 				{"W1 GET an app", 200, 1, [2]float64{56, 90}, func() (string, string, string) { return "GET", apps + "7", "" }},
-				{"W2 GET 100 apps", 200, 1, [2]float64{50, 67}, func() (string, string, string) { return "GET", apps + "?limit=100", "" }},
+				{"W2 GET 100 apps", 200, 1, [2]float64{47, 64}, func() (string, string, string) { return "GET", apps + "?limit=100", "" }},
 				{"W3 POST an app", 201, 4, [2]float64{108, 208}, func() (string, string, string) { return "POST", apps, fmt.Sprintf(benchApp, serial) }},
 				{"W4 POST an invite", 201, 6, [2]float64{125, 252}, func() (string, string, string) { return "POST", invites, fmt.Sprintf(benchInvite, serial) }},
-				{"W5 GET 100 invites", 200, 1, [2]float64{69, 87}, func() (string, string, string) { return "GET", invites + "?limit=100", "" }},
+				{"W5 GET 100 invites", 200, 1, [2]float64{66, 84}, func() (string, string, string) { return "GET", invites + "?limit=100", "" }},
 				{"W6 PATCH an app", 200, 5, [2]float64{127, 247}, func() (string, string, string) {
 					return "PATCH", apps + "7", fmt.Sprintf(`{"description":"Changed, number %d"}`, serial)
 				}},

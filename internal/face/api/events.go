@@ -37,10 +37,10 @@ type eventQuery struct {
 
 func readEventQuery(r *http.Request) (q eventQuery, err error) {
 	var faults fault.List
-	window, err := wire.ReadWindow(r)
+	query := r.URL.Query()
+	window, err := wire.ReadWindow(query)
 	faults.Add(err)
 	q.limit = window.Limit
-	query := r.URL.Query()
 	q.stream = wire.Accepts(r, "Accept", eventStream)
 	after := query.Get("after")
 	if id := r.Header.Get("Last-Event-ID"); id != "" && q.stream {

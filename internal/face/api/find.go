@@ -25,9 +25,10 @@ func find[F, T any](
 ) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 		var faults fault.List
-		p, err := wire.ReadPage(r)
+		query := r.URL.Query()
+		p, err := wire.ReadPage(query)
 		faults.Add(err)
-		f, err := filter(r.URL.Query())
+		f, err := filter(query)
 		faults.Add(err)
 		if err := faults.Err(); err != nil {
 			return err

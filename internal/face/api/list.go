@@ -14,7 +14,7 @@ type reader[T any] func(context.Context, access.Caller, page.Page) (page.Found[T
 
 // ask reads the page that a request asks for.
 func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, found page.Found[T], err error) {
-	if p, err = wire.ReadPage(r); err == nil {
+	if p, err = wire.ReadPage(r.URL.Query()); err == nil {
 		found, err = read(r.Context(), c, p)
 	}
 	return p, found, err

@@ -11,17 +11,13 @@ import (
 	"foyer/internal/base/page"
 )
 
-// ReadPage reads limit and offset from the query string, and the after of a next page's url.
-func ReadPage(r *http.Request) (page.Page, error) { return readPage(r, true) }
+// ReadPage reads limit and offset from a query, and the after of a next page's url.
+func ReadPage(query url.Values) (page.Page, error) { return readPage(query, true) }
 
 // ReadWindow is ReadPage for a list that has no after or uses it otherwise.
-func ReadWindow(r *http.Request) (page.Page, error) { return readPage(r, false) }
+func ReadWindow(query url.Values) (page.Page, error) { return readPage(query, false) }
 
-func readPage(r *http.Request, cursors bool) (page.Page, error) {
-	query, err := ReadQuery(r)
-	if err != nil {
-		return page.Page{}, err
-	}
+func readPage(query url.Values, cursors bool) (page.Page, error) {
 	var faults fault.List
 	p := page.First
 	if query.Has("limit") {

@@ -15,7 +15,11 @@ import (
 func readPage(query string) (page.Page, error) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.URL.RawQuery = query
-	return wire.ReadPage(r)
+	values, err := wire.ReadQuery(r)
+	if err != nil {
+		return page.Page{}, err
+	}
+	return wire.ReadPage(values)
 }
 
 func TestReadPage(t *testing.T) {
@@ -75,7 +79,7 @@ func TestPageLinks(t *testing.T) {
 	links := func(target string, count int) string {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = "evil.example"
-		p, err := wire.ReadPage(r)
+		p, err := wire.ReadPage(r.URL.Query())
 		if err != nil {
 			t.Fatal(err)
 		}
