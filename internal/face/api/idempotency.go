@@ -48,14 +48,18 @@ func (a *API) withIdempotencyKey(w http.ResponseWriter, r *http.Request, route R
 		return err
 	}
 	answer := answerOf(to)
-	if err := claim.Done(ctx, answer); err != nil {
+	stored := answer
+	if to.Header().Get("Cache-Control") == "no-store" { // it shows a secret
+		stored.Body = ""
+	}
+	if err := claim.Done(ctx, stored); err != nil {
 		a.Report(w, r, err)
 	}
-	if to.Body.Len() == 0 {
-		w.WriteHeader(to.Status)
+	if answer.Body == "" {
+		w.WriteHeader(answer.Status)
 		return nil
 	}
-	return writeKept(w, to.Status, to.Header().Get("Etag"), strings.TrimSuffix(to.Body.String(), "\n"))
+	return writeKept(w, answer)
 }
 
 // replay sends an answer once more. An answer that was too large to store is rebuilt from the object's current state.
@@ -68,7 +72,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 		return fault.New(fault.IdempotencySecretShown, "The request was carried out before, and its answer is not kept: it showed a secret, or a user who has been erased since.")
 	case kept.Body != "":
 		w.Header().Set("Idempotent-Replayed", "true")
-		return writeKept(w, kept.Status, kept.ETag, kept.Body)
+		return writeKept(w, kept)
 	}
 	read, id := single(a.Plugins.Get, http.StatusOK, a.writePlugin), "id"
 	if strings.HasPrefix(route.Path, placed) {
@@ -82,11 +86,13 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 		return err
 	}
 	w.Header().Set("Idempotent-Replayed", "true")
-	return writeKept(w, kept.Status, to.Header().Get("Etag"), strings.TrimSuffix(to.Body.String(), "\n"))
+	rebuilt := answerOf(to)
+	rebuilt.Status = kept.Status
+	return writeKept(w, rebuilt)
 }
 
-func writeKept(w http.ResponseWriter, status int, etag, body string) error {
-	return wire.WriteWithETag(w, status, wire.ParseETag(etag), func(b []byte) []byte { return append(b, body...) })
+func writeKept(w http.ResponseWriter, kept access.Answer) error {
+	return wire.WriteWithETag(w, kept.Status, wire.ParseETag(kept.ETag), func(b []byte) []byte { return append(b, kept.Body...) })
 }
 
 // answerer returns a function that makes the answer for an object which the request creates or changes.
@@ -176,11 +182,6 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// answerOf returns the part of an answer that is stored: no body if no cache may store it.
 func answerOf(a *wire.Answer) access.Answer {
-	answer := access.Answer{Status: a.Status, ETag: a.Header().Get("Etag")}
-	if a.Header().Get("Cache-Control") != "no-store" {
-		answer.Body = strings.TrimSuffix(a.Body.String(), "\n")
-	}
-	return answer
+	return access.Answer{Status: a.Status, ETag: a.Header().Get("Etag"), Body: strings.TrimSuffix(a.Body.String(), "\n")}
 }
