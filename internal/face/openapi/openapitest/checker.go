@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"foyer/internal/face/openapi"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -30,11 +28,7 @@ const documentURL = "openapi.json"
 
 // NewChecker reads a YAML document.
 func NewChecker(document []byte) (*Checker, error) {
-	text, err := openapi.JSON(document)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := parse(text)
+	doc, text, err := parse(document)
 	if err != nil {
 		return nil, err
 	}

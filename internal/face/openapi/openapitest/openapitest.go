@@ -23,11 +23,7 @@ type Operation struct {
 // Operations lists the operations of a YAML document by path, then method.
 func Operations(tb testing.TB, document []byte) []Operation {
 	tb.Helper()
-	text, err := openapi.JSON(document)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	doc, err := parse(text)
+	doc, _, err := parse(document)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -105,9 +101,10 @@ func (o operation) scope() string {
 	return ""
 }
 
-func parse(text []byte) (d description, err error) {
-	if err := json.Unmarshal(text, &d); err != nil {
-		return d, fmt.Errorf("read the document: %w", err)
+// parse reads a YAML document, and also returns it as JSON.
+func parse(document []byte) (d description, text []byte, err error) {
+	if text, err = openapi.JSON(document); err == nil {
+		err = json.Unmarshal(text, &d)
 	}
-	return d, nil
+	return d, text, err
 }
