@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"io"
-	"sync"
-)
+import "sync"
 
 // buffer is memory for one body, of a request or an answer: a page of apps is 67 kB.
 type buffer struct{ b []byte }
@@ -23,12 +19,4 @@ func (buf *buffer) put() {
 	if cap(buf.b) <= maxKept {
 		buffers.Put(buf)
 	}
-}
-
-// readFrom reads all that r has.
-func (buf *buffer) readFrom(r io.Reader) error {
-	all := bytes.NewBuffer(buf.b)
-	_, err := all.ReadFrom(r)
-	buf.b = all.Bytes()
-	return err
 }

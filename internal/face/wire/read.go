@@ -138,7 +138,9 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 		}
 		return tooLarge(limit)
 	}
-	err := buf.readFrom(Body(w, r, limit))
+	all := bytes.NewBuffer(buf.b)
+	_, err := all.ReadFrom(Body(w, r, limit))
+	buf.b = all.Bytes()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		Discard(r)
 		return tooLarge(limit)
