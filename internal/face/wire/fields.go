@@ -22,16 +22,19 @@ func (o Object) find(name string) value {
 	return ""
 }
 
-// field tells apart what a field of any type may be: absent, null, or a value.
-func field[T any](o Object, name string) (patch.Field[T], value) {
-	v := o.find(name)
-	if v == "" {
-		return patch.Field[T]{}, ""
+// read tells apart what a field may be: absent, null, or a value, which do reads if it has one of the kinds (see
+// value.kind). want is what the field must be, in words.
+func read[T any](o Object, name, kinds, want string, do func(name string, v value) patch.Field[T]) patch.Field[T] {
+	switch v := o.find(name); {
+	case v == "":
+		return patch.Field[T]{}
+	case v.kind() == 'n':
+		return patch.Field[T]{Set: true, Null: true}
+	case strings.IndexByte(kinds, v.kind()) < 0:
+		return wrong[T](name, want, v)
+	default:
+		return do(name, v)
 	}
-	if v.kind() == 'n' {
-		return patch.Field[T]{Set: true, Null: true}, ""
-	}
-	return patch.Field[T]{Set: true}, v
 }
 
 func wrong[T any](name, want string, v value) patch.Field[T] {
@@ -44,28 +47,17 @@ func refused[T any](name, detail string) patch.Field[T] {
 
 // Text reads a string.
 func (o Object) Text(name string) patch.Field[string] {
-	f, v := field[string](o, name)
-	switch {
-	case v == "":
-		return f
-	case v.kind() != '"':
-		return wrong[string](name, "a string", v)
-	}
-	return unquoted(name, v)
+	return read(o, name, `"`, "a string", unquoted)
 }
 
 // Choice reads a string, or a number as its text: some values have both a number and a name.
 func (o Object) Choice(name string) patch.Field[string] {
-	f, v := field[string](o, name)
-	switch {
-	case v == "":
-		return f
-	case v.kind() == '0':
-		return patch.Of(decimal(string(v)))
-	case v.kind() != '"':
-		return wrong[string](name, "a number or a string", v)
-	}
-	return unquoted(name, v)
+	return read(o, name, `"0`, "a number or a string", func(name string, v value) patch.Field[string] {
+		if v.kind() == '0' {
+			return patch.Of(decimal(string(v)))
+		}
+		return unquoted(name, v)
+	})
 }
 
 // decimal writes a whole number in digits only, even if it is spelled 8.0 or 8e0. Any other number stays as it is.
@@ -89,50 +81,35 @@ func unquoted(name string, v value) patch.Field[string] {
 
 // Bool reads a boolean.
 func (o Object) Bool(name string) patch.Field[bool] {
-	f, v := field[bool](o, name)
-	switch {
-	case v == "":
-		return f
-	case v.kind() != 't' && v.kind() != 'f':
-		return wrong[bool](name, "true or false", v)
-	}
-	return patch.Of(v.kind() == 't')
+	return read(o, name, "tf", "true or false", func(_ string, v value) patch.Field[bool] {
+		return patch.Of(v.kind() == 't')
+	})
 }
 
 // Texts reads an array of strings.
 func (o Object) Texts(name string) patch.Field[[]string] {
-	f, v := field[[]string](o, name)
-	if v == "" {
-		return f
-	}
 	const want = "an array of strings"
-	if v.kind() != '[' {
-		return wrong[[]string](name, want, v)
-	}
-	texts := []string{}
-	for _, item := range v.items() {
-		if item.kind() != '"' {
-			return wrong[[]string](name, want, item)
+	return read(o, name, "[", want, func(name string, v value) patch.Field[[]string] {
+		texts := []string{}
+		for _, item := range v.items() {
+			if item.kind() != '"' {
+				return wrong[[]string](name, want, item)
+			}
+			text := unquoted(name, item)
+			if text.Fault != nil {
+				return patch.Field[[]string]{Set: true, Fault: text.Fault}
+			}
+			texts = append(texts, text.Value)
 		}
-		text := unquoted(name, item)
-		if text.Fault != nil {
-			return patch.Field[[]string]{Set: true, Fault: text.Fault}
-		}
-		texts = append(texts, text.Value)
-	}
-	return patch.Of(texts)
+		return patch.Of(texts)
+	})
 }
 
 // JSON reads an object or an array and returns its text as sent, without the white space between tokens.
 func (o Object) JSON(name string) patch.Field[string] {
-	f, v := field[string](o, name)
-	switch {
-	case v == "":
-		return f
-	case v.kind() != '{' && v.kind() != '[':
-		return wrong[string](name, "an object, an array or null", v)
-	}
-	return Member{value: v}.Value(name)
+	return read(o, name, "{[", "an object, an array or null", func(name string, v value) patch.Field[string] {
+		return Member{value: v}.Value(name)
+	})
 }
 
 func tooDeep(field string) error {
@@ -141,19 +118,14 @@ func tooDeep(field string) error {
 
 // Int reads a whole number.
 func (o Object) Int(name string) patch.Field[int64] {
-	f, v := field[int64](o, name)
 	const want = "a whole number"
-	if v == "" {
-		return f
-	}
-	if v.kind() != '0' {
-		return wrong[int64](name, want, v)
-	}
-	n, err := strconv.ParseInt(decimal(string(v)), 10, 64)
-	if err != nil {
-		return refused[int64](name, "Must be "+want+".")
-	}
-	return patch.Of(n)
+	return read(o, name, "0", want, func(name string, v value) patch.Field[int64] {
+		n, err := strconv.ParseInt(decimal(string(v)), 10, 64)
+		if err != nil {
+			return refused[int64](name, "Must be "+want+".")
+		}
+		return patch.Of(n)
+	})
 }
 
 // Value reads a member of any type as JSON without white space between tokens. Its faults name the field name.

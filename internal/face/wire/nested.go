@@ -9,18 +9,13 @@ import (
 
 // Object reads an object as its members.
 func (o Object) Object(name string) patch.Field[Object] {
-	f, v := field[Object](o, name)
-	switch {
-	case v == "":
-		return f
-	case v.kind() != '{':
-		return wrong[Object](name, "an object", v)
-	}
-	inner, err := v.members()
-	if err != nil { // too many members; its syntax was checked before
-		return refused[Object](name, fault.Of(err)[0].Detail)
-	}
-	return patch.Of(inner)
+	return read(o, name, "{", "an object", func(name string, v value) patch.Field[Object] {
+		inner, err := v.members()
+		if err != nil { // too many members; its syntax was checked before
+			return refused[Object](name, fault.Of(err)[0].Detail)
+		}
+		return patch.Of(inner)
+	})
 }
 
 // Content reads a member that is a string, an object with bytes as base64, or null. Its faults name the field name.
