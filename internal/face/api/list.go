@@ -31,6 +31,23 @@ func single[T any](do func(context.Context, access.Caller, int64) (T, error), st
 	}
 }
 
+// change is single for a change whose draft is read from the body.
+func change[D, T any](
+	read func(wire.Object) D, do func(context.Context, access.Caller, int64, D) (T, error), status int, write func(http.ResponseWriter, int, T) error,
+) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		o, err := wire.ReadObject(w, r, wire.MaxBody)
+		if err != nil {
+			return err
+		}
+		object, err := do(r.Context(), c, pathID(r, "id"), read(o))
+		if err != nil {
+			return err
+		}
+		return write(w, status, object)
+	}
+}
+
 // remove lets do remove the object whose id is in the path, and answers 204.
 func remove(do func(context.Context, access.Caller, int64) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {

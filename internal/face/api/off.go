@@ -3,22 +3,13 @@ package api
 import (
 	"net/http"
 
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
 )
 
-func (a *API) disablePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	p, err := a.Plugins.Disable(r.Context(), c, pathID(r, "id"), o.Text("reason"))
-	if err != nil {
-		return err
-	}
-	return a.writePlugin(w, http.StatusOK, p)
-}
+func readReason(o wire.Object) patch.Field[string] { return o.Text("reason") }
 
 func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)

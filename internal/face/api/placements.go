@@ -58,18 +58,6 @@ func writePlacement(w http.ResponseWriter, status int, p site.Placement) error {
 	return wire.Write(w, status, func(b []byte) []byte { return appendPlacement(b, p) })
 }
 
-func (a *API) placeApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	p, err := a.Sites.Place(r.Context(), c, pathID(r, "id"), readPlacement(o))
-	if err != nil {
-		return err
-	}
-	return writePlacement(w, http.StatusCreated, p)
-}
-
 func (a *API) getPlacement(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	p, err := a.Sites.App(r.Context(), c, pathID(r, "id"), pathID(r, "app_id"))
 	if err != nil {

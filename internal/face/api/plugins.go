@@ -69,15 +69,3 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 func (a *API) writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
 	return wire.WriteWithETag(w, status, a.appETag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
 }
-
-func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	p, err := a.Plugins.Update(r.Context(), c, pathID(r, "id"), readPlugin(o))
-	if err != nil {
-		return err
-	}
-	return a.writePlugin(w, http.StatusOK, p)
-}

@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/report"
 	"foyer/internal/domain/site"
@@ -41,6 +42,14 @@ func readSite(o wire.Object) site.Draft {
 	return site.Draft{Name: o.Text("name"), Enabled: o.Bool("enabled"), Origins: o.Texts("origins")}
 }
 
+func readSiteChange(o wire.Object) site.Draft {
+	d := readSite(o)
+	d.Reason = o.Text("reason")
+	return d
+}
+
+func readRevision(o wire.Object) patch.Field[int64] { return o.Int("revision") }
+
 func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {
@@ -56,20 +65,6 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return a.writeSite(w, http.StatusCreated, s)
 }
 
-func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	d := readSite(o)
-	d.Reason = o.Text("reason")
-	s, err := a.Sites.Update(r.Context(), c, pathID(r, "id"), d)
-	if err != nil {
-		return err
-	}
-	return a.writeSite(w, http.StatusOK, s)
-}
-
 // appendRevision appends a revision of a site.
 func appendRevision(b []byte, v site.Revision) []byte {
 	b = wire.AppendInt(append(b, '{'), "revision", v.Number)
@@ -78,18 +73,6 @@ func appendRevision(b []byte, v site.Revision) []byte {
 	b = wire.AppendTime(b, "until", v.Until)
 	b = appendActor(b, v.User)
 	return append(wire.AppendField(b, "request_id", v.RequestID), '}')
-}
-
-func (a *API) restoreSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	s, err := a.Sites.Restore(r.Context(), c, pathID(r, "id"), o.Int("revision"))
-	if err != nil {
-		return err
-	}
-	return a.writeSite(w, http.StatusOK, s)
 }
 
 func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {

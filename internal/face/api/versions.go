@@ -24,18 +24,8 @@ func (a *API) checkForUpdates(w http.ResponseWriter, r *http.Request, c access.C
 	return a.writePlugin(w, http.StatusOK, p)
 }
 
-func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	p, err := a.Plugins.Upgrade(r.Context(), c, pathID(r, "id"), plugin.Move{
-		Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"), Commit: o.Text("commit"),
-	})
-	if err != nil {
-		return err
-	}
-	return a.writePlugin(w, http.StatusOK, p)
+func readMove(o wire.Object) plugin.Move {
+	return plugin.Move{Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"), Commit: o.Text("commit")}
 }
 
 func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -43,9 +43,8 @@ func appendDelivery(b []byte, d event.Delivery) []byte {
 	return append(wire.AppendTime(b, "next_try_at", d.DueAt), '}')
 }
 
-func readWebhook(w http.ResponseWriter, r *http.Request) (event.Draft, error) {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	return event.Draft{URL: o.Text("url"), Events: o.Texts("events"), Description: o.Text("description"), Enabled: o.Bool("enabled")}, err
+func readWebhook(o wire.Object) event.Draft {
+	return event.Draft{URL: o.Text("url"), Events: o.Texts("events"), Description: o.Text("description"), Enabled: o.Bool("enabled")}
 }
 
 func writeWebhook(w http.ResponseWriter, status int, h event.Webhook) error {
@@ -53,27 +52,15 @@ func writeWebhook(w http.ResponseWriter, status int, h event.Webhook) error {
 }
 
 func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	d, err := readWebhook(w, r)
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {
 		return err
 	}
-	h, err := a.Events.Create(r.Context(), c, d)
+	h, err := a.Events.Create(r.Context(), c, readWebhook(o))
 	if err != nil {
 		return err
 	}
 	return writeSecret(w, http.StatusCreated, func(b []byte) []byte { return AppendWebhook(b, h) })
-}
-
-func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	d, err := readWebhook(w, r)
-	if err != nil {
-		return err
-	}
-	h, err := a.Events.Update(r.Context(), c, pathID(r, "id"), d)
-	if err != nil {
-		return err
-	}
-	return writeWebhook(w, http.StatusOK, h)
 }
 
 func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
