@@ -158,7 +158,7 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 		}
 		if !begun {
 			begun = true
-			beginLines(w)
+			beginLines(w, ndjson)
 		}
 		lines, err = sendEntries(w, r, lines[:0], part)
 		return err
@@ -167,7 +167,7 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 		return err
 	}
 	if !begun { // there are no entries
-		beginLines(w)
+		beginLines(w, ndjson)
 	}
 	if err != nil && !errors.Is(err, errStopped) && r.Context().Err() == nil {
 		a.Report(w, r, err)
@@ -187,8 +187,8 @@ func sendEntries(w http.ResponseWriter, r *http.Request, lines []byte, part []ac
 	return lines, nil
 }
 
-func beginLines(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", ndjson)
+func beginLines(w http.ResponseWriter, mediaType string) {
+	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)

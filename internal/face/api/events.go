@@ -160,11 +160,8 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 	if err := wire.Hold(w, streamBytes); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", eventStream)
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx buffers some kilobytes
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(http.StatusOK)
+	beginLines(w, eventStream)
 	if r.Method == http.MethodHead {
 		return nil
 	}
