@@ -20,7 +20,7 @@ func addressLinks(t *testing.T, mails *mailtest.Server, n int) map[string]string
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	links := map[string]string{}
-	for _, m := range must[[]mailtest.Mail](t)(mails.Wait(ctx, n)) {
+	for _, m := range must(mails.Wait(ctx, n))(t) {
 		link := regexp.MustCompile(`/address/[\w-]+`).FindString(m.Text(t))
 		if !strings.Contains(m.HTML(t), link) {
 			t.Errorf("the mail as HTML has another link:\n%s", m.HTML(t))
@@ -76,7 +76,7 @@ func TestAddressChange(t *testing.T) {
 		if got := browse(t, http.MethodGet, s.URL+"/api/users/@me", http.Header{"Authorization": {"Bearer " + s.key}}); got.status != 401 {
 			t.Errorf("the key still works: %d", got.status)
 		}
-		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		anybody := must(client.New(s.URL, ""))(t)
 		if err := anybody.RequestSignIn(t.Context(), "ada@x.example"); err != nil {
 			t.Fatal(err)
 		}
@@ -98,15 +98,15 @@ func TestAddressChangeWithdrawsInvites(t *testing.T) {
 			Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", InviteLimit: 10, MailLimit: 10, Bootstrap: config.Bootstrap{Email: "ada@x.example"},
 		})
 		for _, email := range []string{"ada@new.example", "eve@x.example"} {
-			must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, SendEmail: new(false)}))
+			must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, SendEmail: new(false)}))(t)
 		}
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
-		must[client.User](t)(c.ChangeSelf(t.Context(), client.SelfPatch{Email: new("ada@new.example")}))
+		c := must(client.New(s.URL, s.key))(t)
+		must(c.ChangeSelf(t.Context(), client.SelfPatch{Email: new("ada@new.example")}))(t)
 		confirm := addressLinks(t, mails, 2)["ada@new.example"]
 		if got := visit(t, s, "").post(confirm); got.status != 200 {
 			t.Errorf("%d %s", got.status, got.body)
 		}
-		left := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))
+		left := must(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))(t)
 		if left.Count != 1 || left.Results[0].TargetEmail != "eve@x.example" {
 			t.Errorf("%+v", left)
 		}
@@ -115,8 +115,8 @@ func TestAddressChangeWithdrawsInvites(t *testing.T) {
 
 func wantSelf(t *testing.T, s *running, email string) {
 	t.Helper()
-	c := must[*client.Client](t)(client.New(s.URL, s.key))
-	if u := must[client.User](t)(c.Self(t.Context())); u.Email != email {
+	c := must(client.New(s.URL, s.key))(t)
+	if u := must(c.Self(t.Context()))(t); u.Email != email {
 		t.Errorf("%s, want %s", u.Email, email)
 	}
 }

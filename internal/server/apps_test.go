@@ -41,7 +41,7 @@ func TestLifeOfAnApp(t *testing.T) {
 		host := upstreamtest.NewHost(t)
 		repo := publish(t, host, "banner", "v1.0.0", "v1.1.0", "v2.0.0-rc.1")
 
-		app := must[client.App](t)(s.CreateApp(ctx, custom(repo, "v1.0.0")))
+		app := must(s.CreateApp(ctx, custom(repo, "v1.0.0")))(t)
 		if app.Name != "Banner" || app.Description != "Shows v1.0.0." || app.Tag != "v1.0.0" || app.LatestTag != "v1.1.0" || app.URL != repo.URL {
 			t.Errorf("installed %+v", app)
 		}
@@ -51,16 +51,16 @@ func TestLifeOfAnApp(t *testing.T) {
 		_, err := s.CreateApp(ctx, client.AppDraft{PluginType: client.PluginCustom, URL: strings.Replace(repo.URL, "http:", "HTTP:", 1) + ".git/"})
 		refused(t, err, http.StatusBadRequest, "unique", "url")
 
-		app = must[client.App](t)(s.UpgradeApp(ctx, app.ID, client.Upgrade{}))
+		app = must(s.UpgradeApp(ctx, app.ID, client.Upgrade{}))(t)
 		if app.Tag != "v1.1.0" || app.Description != "Shows v1.1.0." {
 			t.Errorf("upgraded to %+v", app)
 		}
-		source := must[client.AppSource](t)(s.GetSource(ctx, app.ID))
+		source := must(s.GetSource(ctx, app.ID))(t)
 		if source.Source["site.ts"] != files("v1.1.0")["site.ts"] || source.Bundle == nil {
 			t.Errorf("source %+v", source)
 		}
 		host.Fail(http.StatusInternalServerError)
-		app = must[client.App](t)(s.UpgradeApp(ctx, app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.0.0")}}))
+		app = must(s.UpgradeApp(ctx, app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.0.0")}}))(t)
 		if app.Tag != "v1.0.0" || app.Description != "Shows v1.0.0." || app.LatestTag != "v1.1.0" {
 			t.Errorf("rolled back to %+v", app)
 		}
@@ -75,15 +75,15 @@ func TestLifeOfAnApp(t *testing.T) {
 			!strings.HasPrefix(e.Detail, "The tag v1.1.0 was moved upstream since it was installed: from commit ") {
 			t.Errorf("content changed: %+v", e)
 		}
-		app = must[client.App](t)(s.UpgradeApp(ctx, app.ID, client.Upgrade{AcceptChanged: true}))
+		app = must(s.UpgradeApp(ctx, app.ID, client.Upgrade{AcceptChanged: true}))(t)
 		if app.Description != "Shows v1.1.0 moved." {
 			t.Errorf("accepted %+v", app)
 		}
-		versions := must[client.Page[client.Version]](t)(s.ListVersions(ctx, app.ID, client.Range{}))
+		versions := must(s.ListVersions(ctx, app.ID, client.Range{}))(t)
 		if versions.Count != 3 || versions.Results[0].Version != 3 || !versions.Results[0].Current || versions.Results[2].Tag != "v1.0.0" {
 			t.Errorf("versions %+v", versions)
 		}
-		diffs := must[client.Diffs](t)(s.DiffVersions(ctx, app.ID, 2, 1))
+		diffs := must(s.DiffVersions(ctx, app.ID, 2, 1))(t)
 		if len(diffs.Files) != 2 || !strings.Contains(diffs.Files[1].Diff, "--- a/site.ts\n+++ b/site.ts\n@@ ") ||
 			!strings.Contains(diffs.Files[1].Diff, "+export const tag = 'v1.1.0'\n") {
 			t.Errorf("diffs %+v", diffs)
@@ -109,10 +109,10 @@ func TestLifeOfAnApp(t *testing.T) {
 func TestSource(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))(t)
 		update := func(files map[string]*string) client.AppSource {
 			t.Helper()
-			return must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))
+			return must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))(t)
 		}
 		first := update(map[string]*string{"site.ts": new(site), "README.md": new("# Mine")})
 		if first.Bundle == nil || len(first.SourceFiles) != 2 || first.SourceFiles[1].Status != "transpiled" || first.SourceFiles[0].Status != "raw" {
@@ -142,8 +142,8 @@ func TestSource(t *testing.T) {
 			!strings.Contains(dotted.body, `"description":"D"`) {
 			t.Errorf("keys with a dot: %+v", dotted)
 		}
-		back := must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))}))
-		again := must[client.AppSource](t)(s.GetSource(t.Context(), back.ID))
+		back := must(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))}))(t)
+		again := must(s.GetSource(t.Context(), back.ID))(t)
 		if *again.Bundle != *first.Bundle || len(again.Source) != 2 {
 			t.Errorf("back at %+v", again)
 		}

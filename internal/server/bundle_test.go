@@ -24,9 +24,9 @@ import (
 // withSite makes an app with a version for each text of its site.ts.
 func (s *running) withSite(t *testing.T, texts ...string) (app client.AppSource) {
 	t.Helper()
-	app.App = must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+	app.App = must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))(t)
 	for _, text := range texts {
-		app = must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"site.ts": &text}}))
+		app = must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"site.ts": &text}}))(t)
 	}
 	return app
 }
@@ -84,7 +84,7 @@ func TestServeBundle(t *testing.T) {
 		if js, err := io.ReadAll(unpacked); err != nil || !bytes.Equal(js, []byte(exact.body)) {
 			t.Errorf("gzip: %s %v", js, err)
 		}
-		changed := must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}}))
+		changed := must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}}))(t)
 		if got := browse(t, http.MethodGet, siteURL(app), plain); got.header.Get("ETag") == current.header.Get("ETag") || siteURL(changed) != siteURL(app) {
 			t.Errorf("after a change: %+v", got)
 		}
@@ -124,7 +124,7 @@ func TestServeWhatAnotherServerChanged(t *testing.T) {
 		app := one.withSite(t, "export const n = 1")
 		there := strings.Replace(siteURL(app), one.URL, other.URL, 1)
 		first := browse(t, http.MethodGet, there, nil)
-		must[client.AppSource](t)(one.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}}))
+		must(one.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}}))(t)
 		until(t, func() bool { return browse(t, http.MethodGet, there, nil).body != first.body })
 	})
 }
@@ -153,7 +153,7 @@ func TestUse(t *testing.T) {
 		cfg := config.Config{Database: url, DataDir: t.TempDir()}
 		unused := func(s *running) client.AppPage[client.UnusedApp] {
 			t.Helper()
-			return must[client.AppPage[client.UnusedApp]](t)(s.ListUnusedApps(t.Context(), client.Range{}))
+			return must(s.ListUnusedApps(t.Context(), client.Range{}))(t)
 		}
 		var idle client.App
 		t.Run("first", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestBrowser(t *testing.T) {
 	if app.Bundle != nil {
 		t.Fatal("it imports what is not there")
 	}
-	app = must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"lib.ts": new("export const twice = (n: number) => 2 * n")}}))
+	app = must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"lib.ts": new("export const twice = (n: number) => 2 * n")}}))(t)
 	page := func(integrity string) string {
 		return fmt.Sprintf(`<!doctype html><title>page</title><body>
 			<script>const say = text => document.body.appendChild(document.createElement('p')).textContent = text</script>

@@ -94,10 +94,10 @@ func TestProxyLogsNoTokens(t *testing.T) {
 	}
 	until(t, func() bool { // nginx writes the log after the answer
 		browse(t, http.MethodGet, url+"/the-end", nil)
-		return strings.Contains(string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, "access.log")))), "/the-end")
+		return strings.Contains(string(must(os.ReadFile(filepath.Join(dir, "access.log")))(t)), "/the-end")
 	})
 	for _, name := range []string{"access.log", "error.log"} {
-		text := string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, name))))
+		text := string(must(os.ReadFile(filepath.Join(dir, name)))(t))
 		for line := range strings.Lines(text) {
 			if strings.Contains(line, token) {
 				t.Errorf("%s: %s", name, line)
@@ -150,8 +150,8 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 				t.Errorf("before the change: %+v", got)
 			}
 		}
-		must[client.Placement](t)(s.UpdatePlacement(t.Context(), placement.site.ID, off.ID, client.PlacementPatch{Enabled: new(false)}))
-		must[client.App](t)(s.DisableApp(t.Context(), app.ID, "broken"))
+		must(s.UpdatePlacement(t.Context(), placement.site.ID, off.ID, client.PlacementPatch{Enabled: new(false)}))(t)
+		must(s.DisableApp(t.Context(), app.ID, "broken"))(t)
 		<-time.After(20 * time.Second) // the longest time that it may take, without requests meanwhile
 
 		for _, shop := range []*shop{placement, disabled} {

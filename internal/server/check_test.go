@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"foyer/client"
 	"foyer/internal/config"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -18,7 +17,7 @@ func TestCheckForUpdates(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		host := upstreamtest.NewHost(t)
 		repo := publish(t, host, "banner", "v1.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 		repo.Tag(t, "v1.1.0", repo.Commit(t, files("v1.1.0")))
 		before := host.Requests()
 		var all sync.WaitGroup
@@ -38,7 +37,7 @@ func TestCheckForUpdates(t *testing.T) {
 		if n := host.Requests() - before; n != 1 {
 			t.Errorf("%d requests upstream, want 1", n)
 		}
-		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.LatestTag != "v1.1.0" {
+		if got := must(s.GetApp(t.Context(), app.ID))(t); got.LatestTag != "v1.1.0" {
 			t.Errorf("stored %+v", got)
 		}
 	})
@@ -52,7 +51,7 @@ func TestCheckWhenUpstreamFails(t *testing.T) {
 	folder := t.TempDir()
 	cfg := config.Config{Database: "sqlite:" + filepath.Join(folder, "foyer.db"), DataDir: folder}
 	s := start(t, cfg)
-	app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+	app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 	host.Fail(http.StatusInternalServerError)
 	cfg.Bootstrap.Key = s.key
 	for _, s := range []*running{s, start(t, cfg)} {

@@ -10,7 +10,6 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
-	"foyer/internal/domain/org"
 	sites "foyer/internal/domain/site"
 	"foyer/internal/infra/db"
 	"foyer/internal/server"
@@ -23,12 +22,12 @@ func TestSnippetOfACommand(t *testing.T) {
 	dir := t.TempDir()
 	for base, want := range map[string]string{"": `"snippet":""`, "https://foyer.example": `src=\"https://foyer.example/sites/`} {
 		cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir, Listen: "127.0.0.1:8000", BaseURL: base}
-		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
-		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"+base))
-		owner := must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Owner))
+		d := must(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))(t)
+		o := must(d.Organizations.Create(t.Context(), "Acme"+base))(t)
+		owner := must(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Owner))(t)
 		c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
-		must[sites.Site](t)(d.Sites.Create(t.Context(), c, sites.Draft{Name: patch.Of("Shop")}))
-		made := must[string](t)(db.One[string](t.Context(), d.DB, nil, `SELECT data FROM activity WHERE organization_id = $1 AND scope = $2`, o.ID, activity.Site))
+		must(d.Sites.Create(t.Context(), c, sites.Draft{Name: patch.Of("Shop")}))(t)
+		made := must(db.One[string](t.Context(), d.DB, nil, `SELECT data FROM activity WHERE organization_id = $1 AND scope = $2`, o.ID, activity.Site))(t)
 		if !strings.Contains(made, want) {
 			t.Errorf("%q: %s, want %s", base, made, want)
 		}

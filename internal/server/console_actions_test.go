@@ -16,7 +16,6 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/org"
 	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
@@ -28,8 +27,8 @@ func TestConsoleAppWithSchema(t *testing.T) {
 	host := upstreamtest.NewHost(t)
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, host, "schema"+filepath.Base(t.Name()), "v1.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: client.Null()}))
+		app := must(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))(t)
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: client.Null()}))(t)
 		shown := visit(t, s, s.key).get("/console/@current/apps/" + itoa(app.ID))
 		if shown.status != 200 || !strings.Contains(shown.body, "the newest known") || strings.Contains(shown.body, "edited here") {
 			t.Errorf("%d: %s", shown.status, shown.body)
@@ -45,11 +44,11 @@ func TestConsoleApp(t *testing.T) {
 		repo := publish(t, host, "console"+filepath.Base(t.Name()), "v1.0.0", "v1.1.0")
 		v := visit(t, s, s.key)
 		v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "git", "url", repo.URL, "tag", "v1.0.0"))
-		app := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results[0]
+		app := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Results[0]
 		page := "/console/@current/apps/" + itoa(app.ID)
 		at := func(tag string) {
 			t.Helper()
-			if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Tag != tag {
+			if got := must(s.GetApp(t.Context(), app.ID))(t); got.Tag != tag {
 				t.Errorf("at %s, want %s", got.Tag, tag)
 			}
 		}
@@ -71,7 +70,7 @@ func TestConsoleApp(t *testing.T) {
 		v.want(400, "It points to another commit", v.post(page+"/upgrade", "do", "upgrade", "tag", "v1.1.0"))
 		v.want(200, "is now at v1.1.0.", v.post(page+"/upgrade", "do", "upgrade", "tag", "v1.1.0", "accept_changed", "on"))
 		text := "export const x: number = ;"
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))(t)
 		broken := v.get(page)
 		v.want(200, "Files were edited here since", broken)
 		v.want(200, "of an earlier version, since a file does not compile", broken)
@@ -93,11 +92,11 @@ func TestConsoleApp(t *testing.T) {
 			v.want(404, "", v.get(page+"/compare"+query))
 		}
 		v.want(200, "The app is now called Banner. Banner is shared", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
-		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
+		if !must(s.GetApp(t.Context(), app.ID))(t).IsGlobal {
 			t.Error("not shared")
 		}
 		v.want(200, "is deleted.", v.post(page+"/source", "do", "save", "delete", "site.ts", "filename", "site.ts", "sha256", v.opened(page+"/source?file=site.ts")))
-		if files := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID)).Source; files["site.ts"] != "" {
+		if files := must(s.GetSource(t.Context(), app.ID))(t).Source; files["site.ts"] != "" {
 			t.Error(files)
 		}
 		v.want(404, "no file of this name", v.get(page+"/source?file=site.ts"))
@@ -187,11 +186,11 @@ func TestConsoleMails(t *testing.T) {
 func TestConsoleKeys(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
-		o := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+		c := must(client.New(s.URL, s.key))(t)
+		o := must(s.Get(t.Context()))(t)
 		v := visit(t, s, s.key)
 		made := v.post("/console/keys", "do", "make", "scopes", "plugin:write", "scopes", "organization_member:read", "days", "7", "organization", o.ID)
-		keys := must[client.Page[client.Key]](t)(c.ListKeys(t.Context(), client.Range{})).Results
+		keys := must(c.ListKeys(t.Context(), client.Range{}))(t).Results
 		if k := keys[1]; k.OrganizationID != o.ID || len(k.Scopes) != 2 || k.ExpiresAt == nil || time.Until(*k.ExpiresAt).Round(time.Hour) != 7*24*time.Hour {
 			t.Errorf("%+v", k)
 		}
@@ -213,8 +212,8 @@ func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	s := start(t, cfg)
 	d := openDomain(t, cfg)
 	for i := range page.DefaultLimit + 1 {
-		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Branch "+strconv.Itoa(i)))
-		must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))
+		o := must(d.Organizations.Create(t.Context(), "Branch "+strconv.Itoa(i)))(t)
+		must(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))(t)
 	}
 	v := visit(t, s, makeKey(t, d, "ada@x.example"))
 	v.want(200, "Branch "+strconv.Itoa(page.DefaultLimit)+"</option>", v.get("/console/keys"))
@@ -238,7 +237,7 @@ func TestConsoleFormNames(t *testing.T) {
 			clicks.Go(func() { v.post("/console/@current/apps/new", "do", "source", "name", "Once", "form", name) })
 		}
 		clicks.Wait()
-		if n := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Count; n != 2 {
+		if n := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Count; n != 2 {
 			t.Errorf("%d apps, want one more than before", n)
 		}
 	})
@@ -252,7 +251,7 @@ func TestConsoleSharedApp(t *testing.T) {
 	s := start(t, cfg)
 	id := furnish(t, s)
 	shared := true
-	must[client.App](t)(s.UpdateApp(t.Context(), id, client.AppPatch{IsGlobal: &shared}))
+	must(s.UpdateApp(t.Context(), id, client.AppPatch{IsGlobal: &shared}))(t)
 	guest := visit(t, s, ownerElsewhere(t, cfg))
 	for path, page := range guest.wander("/console") {
 		if page.status != 200 {
@@ -277,15 +276,15 @@ func ownerElsewhere(t *testing.T, cfg config.Config) string {
 func joinElsewhere(t *testing.T, cfg config.Config, email string) (id, key string) {
 	t.Helper()
 	d := openDomain(t, cfg)
-	o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Elsewhere"))
-	must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, email, access.Owner))
+	o := must(d.Organizations.Create(t.Context(), "Elsewhere"))(t)
+	must(d.Invites.AddMember(t.Context(), o.ID, email, access.Owner))(t)
 	return o.ID, makeKey(t, d, email)
 }
 
 // makeKey makes a key of a user for everything, by a command.
 func makeKey(t *testing.T, d *server.Domain, email string) string {
 	t.Helper()
-	user := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
+	user := must(d.Organizations.UserByEmail(t.Context(), email))(t)
 	_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: user.ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
@@ -296,9 +295,9 @@ func makeKey(t *testing.T, d *server.Domain, email string) string {
 func TestConsoleSessions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		c := must(client.New(s.URL, s.key))(t)
 		v, other, third := visit(t, s, s.key), visit(t, s, s.key), visit(t, s, s.key)
-		all := must[client.Page[client.Session]](t)(c.ListSessions(t.Context(), client.Range{})).Results
+		all := must(c.ListSessions(t.Context(), client.Range{}))(t).Results
 		if len(all) != 3 || all[0].Method != "key" || all[0].Current || all[0].Address != "127.0.0.1" || all[0].UserAgent == "" {
 			t.Errorf("%+v", all)
 		}
@@ -310,7 +309,7 @@ func TestConsoleSessions(t *testing.T) {
 		v.want(200, "The session has ended.", v.post("/console/sessions", "do", "end", "id", itoa(all[1].ID)))
 		other.want(401, "Your session is over", other.get("/console/@current"))
 		v.want(404, "It is gone", v.post("/console/sessions", "do", "end", "id", itoa(all[1].ID)))
-		cookie := must[*url.URL](t)(url.Parse(s.URL))
+		cookie := must(url.Parse(s.URL))(t)
 		kept := v.http.Jar.Cookies(cookie)
 		v.want(401, "Sign in", v.post("/console/session/end"))
 		v.http.Jar.SetCookies(cookie, kept)
@@ -319,10 +318,10 @@ func TestConsoleSessions(t *testing.T) {
 			t.Errorf("a session as a key: %d %s", got.status, got.body)
 		}
 		third.want(401, "Sign in", third.post("/console/sessions", "do", "all"))
-		if n := must[client.Page[client.Session]](t)(c.ListSessions(t.Context(), client.Range{})).Count; n != 0 {
+		if n := must(c.ListSessions(t.Context(), client.Range{}))(t).Count; n != 0 {
 			t.Errorf("%d sessions", n)
 		}
-		bound := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}, OrganizationID: must[client.OrganizationInfo](t)(s.Get(t.Context())).ID}))
+		bound := must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}, OrganizationID: must(s.Get(t.Context()))(t).ID}))(t)
 		few := visit(t, s, bound.APIKey)
 		few.want(403, "not bound to one", few.get("/console/sessions"))
 		few.want(401, "Sign in", few.post("/console/session/end"))

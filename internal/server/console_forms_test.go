@@ -81,7 +81,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		app := banner(t, s, `[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true},{"key":"a_was","type":"string","site":true}]`)
 		site, placed := place(t, s.Organization, app.ID)
-		webhook := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Events: []string{"site.*", "app.*"}}))
+		webhook := must(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Events: []string{"site.*", "app.*"}}))(t)
 		v := visit(t, s, s.key)
 		const home = "/console/@current"
 		sites := home + "/sites/" + itoa(site)
@@ -98,7 +98,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"config.b", " b ", "position", "x"},
 				[]string{"position", "1"},
 				"Banner is changed, but still off on Shop",
-				func() any { return must[client.Placement](t)(s.GetPlacement(t.Context(), site, app.ID)) },
+				func() any { return must(s.GetPlacement(t.Context(), site, app.ID))(t) },
 				`"enabled":false,"position":7,"version":1,"running":null,"held":null,"paths":["/a/**"],"config":{"a":"one\ntwo","b":" b "}`,
 			},
 			{
@@ -107,7 +107,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"name", ""},
 				[]string{"name", "Store"},
 				"Store is changed: name.",
-				func() any { return must[client.Site](t)(s.GetSite(t.Context(), site)) },
+				func() any { return must(s.GetSite(t.Context(), site))(t) },
 				`"enabled":true,"origins":["https://shop.example.com","https://x.example"]`,
 			},
 			{
@@ -116,7 +116,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"receiver", "x"},
 				[]string{"receiver", "https://y.example/"},
 				"The webhook is changed: address.",
-				func() any { return must[client.Webhook](t)(s.GetWebhook(t.Context(), webhook.ID)) },
+				func() any { return must(s.GetWebhook(t.Context(), webhook.ID))(t) },
 				`"url":"https://y.example/","events":["site.*","app.*"],"description":"CI"`,
 			},
 			{
@@ -125,7 +125,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"members_can_manage_apps", "on", "allowed_domains", "x"},
 				[]string{"allowed_domains", ""},
 				"The settings of Acme are changed: who may manage apps and sites.",
-				func() any { return must[client.OrganizationInfo](t)(s.Get(t.Context())) },
+				func() any { return must(s.Get(t.Context()))(t) },
 				`"members_can_invite":false,"members_can_manage_apps":true,`,
 			},
 			{
@@ -135,7 +135,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				[]string{"first_name", "Grace"},
 				"You are now called Grace.",
 				func() any {
-					return must[client.User](t)(must[*client.Client](t)(client.New(s.URL, s.key)).Self(t.Context()))
+					return must(must(client.New(s.URL, s.key))(t).Self(t.Context()))(t)
 				},
 				`"first_name":"Grace","last_name":"Hopper"`,
 			},
@@ -146,11 +146,11 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 			v.want(200, "", v.post(tc.path, opened.fill(t, tc.do, tc.first...)...))
 			mended := refused.fill(t, tc.do, tc.second...)
 			v.want(200, tc.said, v.post(tc.path, mended...))
-			if got := string(must[[]byte](t)(json.Marshal(tc.got()))); !strings.Contains(got, tc.want) {
+			if got := string(must(json.Marshal(tc.got()))(t)); !strings.Contains(got, tc.want) {
 				t.Errorf("%s: %s, want %s", tc.path, got, tc.want)
 			}
 			v.want(200, "", v.post(tc.path, v.get(tc.path).fill(t, tc.do)...))
-			if got := string(must[[]byte](t)(json.Marshal(tc.got()))); !strings.Contains(got, tc.want) {
+			if got := string(must(json.Marshal(tc.got()))(t)); !strings.Contains(got, tc.want) {
 				t.Errorf("%s, sent as it was: %s", tc.path, got)
 			}
 		}
@@ -175,17 +175,17 @@ func TestConsoleFormOfAnotherUser(t *testing.T) {
 func TestConsoleNameOfTwoLines(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Two\nlines"}))
-		webhook := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Description: new("Two\nlines"), Events: []string{"app.*"}}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Two\nlines"}))(t)
+		webhook := must(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Description: new("Two\nlines"), Events: []string{"app.*"}}))(t)
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app.ID)
 		v.want(200, "The description of", v.post(page, "do", "describe", "name", "Twolines", "was.name", v.get(page).hidden("was.name")[0], "description", "New"))
 		page = "/console/@current/webhooks/" + itoa(webhook.ID)
 		v.want(200, "The webhook is changed: events.", v.post(page, "do", "describe", "events", "site.*", "description", "Twolines", "was.description", v.get(page).hidden("was.description")[0], "receiver", "https://x.example/", "was.receiver", "https://x.example/"))
-		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Name != "Two\nlines" || got.Description != "New" {
+		if got := must(s.GetApp(t.Context(), app.ID))(t); got.Name != "Two\nlines" || got.Description != "New" {
 			t.Errorf("%+v", got)
 		}
-		if got := must[client.Webhook](t)(s.GetWebhook(t.Context(), webhook.ID)); got.Description != "Two\nlines" {
+		if got := must(s.GetWebhook(t.Context(), webhook.ID))(t); got.Description != "Two\nlines" {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -198,12 +198,12 @@ func TestConsoleFormWithoutABox(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		d := openDomain(t, cfg)
-		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-		must[org.Organization](t)(d.Organizations.Set(t.Context(), access.Caller{}, id, org.Settings{MembersCanManageApps: new(true), AppAccess: new(access.ReadApps)}))
+		id := must(s.Get(t.Context()))(t).ID
+		must(d.Organizations.Set(t.Context(), access.Caller{}, id, org.Settings{MembersCanManageApps: new(true), AppAccess: new(access.ReadApps)}))(t)
 		v := visit(t, s, s.key)
 		const page = "/console/@current/settings"
 		v.want(200, "The settings of Acme are changed: the name.", v.post(page, v.get(page).fill(t, "set", "name", "Acme")...))
-		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); !o.MembersCanManageApps {
+		if o := must(s.Get(t.Context()))(t); !o.MembersCanManageApps {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -213,10 +213,10 @@ func TestConsoleFormWithoutABox(t *testing.T) {
 func TestConsoleFaultsTogether(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+		app := must(s.CreateApp(t.Context(), client.AppDraft{
 			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}", "a.ts": "a"},
 			ConfigSchema: []byte(`[{"key":"n","type":"number","site":true},{"key":"j","type":"json","site":true}]`),
-		})).ID
+		}))(t).ID
 		_, placed := place(t, s.Organization, app)
 		v := visit(t, s, s.key)
 		const home = "/console/@current"
@@ -258,7 +258,7 @@ func TestConsoleMakesWithLongDescription(t *testing.T) {
 	if made.status != 200 {
 		t.Fatalf("%d: %.2000s", made.status, made.body)
 	}
-	apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))
+	apps := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t)
 	if len(apps.Results) != 1 || apps.Results[0].Description != long {
 		t.Errorf("made are %d, of which the description is lost", len(apps.Results))
 	}

@@ -56,7 +56,7 @@ func TestConsoleBehindAProxy(t *testing.T) {
 	for origin, status := range map[string]int{
 		"http://foyer.example": 403, "http://10.0.0.1": 403, "http://localhost:1": 303, "http://127.0.0.1:1": 303, "http://[::1]": 303,
 	} {
-		r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), "POST", v.url+"/console/session", strings.NewReader("key="+s.key)))
+		r := must(http.NewRequestWithContext(t.Context(), "POST", v.url+"/console/session", strings.NewReader("key="+s.key)))(t)
 		r.Host = strings.TrimPrefix(origin, "http://")
 		r.Header = http.Header{"Origin": {origin}, "Content-Type": {"application/x-www-form-urlencoded"}}
 		got, err := v.http.Do(r)
@@ -64,7 +64,7 @@ func TestConsoleBehindAProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer got.Body.Close()
-		body := must[[]byte](t)(io.ReadAll(got.Body))
+		body := must(io.ReadAll(got.Body))(t)
 		if got.StatusCode != status || status == 403 && !strings.Contains(string(body), "open https://foyer.example/at/home/console") {
 			t.Errorf("%s: %d: %s", origin, got.StatusCode, body)
 		}
@@ -80,9 +80,9 @@ func TestConsoleFromAnInvite(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{BaseURL: "http://foyer.example/at/home"})
 	v := visit(t, &running{URL: "http://" + s.address(t, "listening")}, "")
-	c := must[*client.Client](t)(client.New(v.url, s.key)).Organization(client.Current)
-	invited := must[client.Invite](t)(c.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
-	link := must[client.InviteLink](t)(c.LinkInvite(t.Context(), invited.ID))
+	c := must(client.New(v.url, s.key))(t).Organization(client.Current)
+	invited := must(c.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
+	link := must(c.LinkInvite(t.Context(), invited.ID))(t)
 	accepted := v.post(strings.TrimPrefix(link.URL, "http://foyer.example/at/home"), "answer", "accept")
 	if !regexp.MustCompile(`href="/at/home/console/[0-9a-f-]{36}"`).MatchString(accepted.body) || !strings.Contains(accepted.body, "foy_") {
 		t.Errorf("%d %s", accepted.status, accepted.body)
@@ -96,7 +96,7 @@ func TestConsoleLargeForms(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		v := visit(t, s, s.key)
 		v.want(400, "At most 100 fit in one form, not 101.", v.post("/console/@current/invites/new", "do", "invite", "level", "1", "addresses", strings.Repeat("A Name <a@x.example>, ", 101), "message", strings.Repeat("m", 50<<10)))
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))(t)
 		source := "/console/@current/apps/" + itoa(app.ID) + "/source"
 		large := strings.Repeat("\r\n", 1<<20)
 		v.want(400, "larger than 262144 bytes", v.post("/console/session", "do", large))
@@ -181,7 +181,7 @@ func TestConsoleOverTheInvitesOfADay(t *testing.T) {
 func TestConsoleOverTheRate(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{RateLimit: 6})
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))(t)
 	v := visit(t, s, s.key)
 	v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	over := func(path string, form ...string) shown { // one request in ten seconds is allowed
@@ -231,7 +231,7 @@ func TestConsoleMailServerAway(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, SMTP: "smtp+plain://127.0.0.1:1", MailFrom: "foyer@foyer.example"})
 		v := visit(t, s, s.key)
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 		await := func(state string) {
 			t.Helper()
 			until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery="+state).body, "ada@x.example") })

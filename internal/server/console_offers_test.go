@@ -12,7 +12,6 @@ import (
 	"foyer/client"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/org"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -43,16 +42,16 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	for i := range 20 {
 		files["n"+itoa(int64(i))+".md"] = new("x")
 	}
-	must[client.AppSource](t)(s.UpdateSource(t.Context(), 1, client.SourcePatch{Source: files}))
+	must(s.UpdateSource(t.Context(), 1, client.SourcePatch{Source: files}))(t)
 	member.want(200, `/source?file=a%20b%26c.txt">All 22 files`, member.get(app))
 	member.want(200, "Choose a file.", member.get(app+"/source"))
 	if page := member.get(app + "/source"); strings.Contains(page.body, "Add a file") {
 		t.Errorf("a member is led to add a file:\n%s", page.body)
 	}
 	d := openDomain(t, cfg)
-	there := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Elsewhere"))
-	grace := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0].User
-	must[org.Membership](t)(d.Invites.AddMember(t.Context(), there.ID, grace.Email, access.Member))
+	there := must(d.Organizations.Create(t.Context(), "Elsewhere"))(t)
+	grace := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[0].User
+	must(d.Invites.AddMember(t.Context(), there.ID, grace.Email, access.Member))(t)
 	both := visit(t, s, makeKey(t, d, grace.Email))
 	for page, want := range map[string]string{
 		"/apps/new": "/apps", "/apps/catalog?name=Listed&url=https://git.example/listed": "/apps", "/audit": "/activity", "/keys": "", "/webhooks": "", "/sites": "/sites",
@@ -86,10 +85,10 @@ func TestConsoleOffersLevels(t *testing.T) {
 		if strings.Contains(some.get(membersPage).body, ada.ID+"/role") {
 			t.Error("offers to change a role that cannot be changed")
 		}
-		must[client.Member](t)(s.SetLevel(t.Context(), ada.ID, client.LevelAdmin))
+		must(s.SetLevel(t.Context(), ada.ID, client.LevelAdmin))(t)
 		wantLevels(some, role, "1 8")
 		some.want(200, ada.ID+"/role", some.get(membersPage))
-		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
+		owner := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[0]
 		reader := visit(t, s, s.keyFor(t, "organization_member:read"))
 		for _, id := range []string{ada.ID, owner.ID} {
 			reader.want(403, "the scope organization_member:write", reader.get(membersPage+"/"+id+"/role"))
@@ -109,8 +108,8 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 		repo, changed := publish(t, host, "offered"+filepath.Base(t.Name()), "v1.0.0"), files("v1.0.0")
 		changed["site.ts"] += "\n"
 		repo.Tag(t, "v1.1.0", repo.Commit(t, changed))
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		app := must(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))(t)
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
 		_, elsewhere := joinElsewhere(t, cfg, "zoe@x.example")
 		for who, key := range map[string]string{"an owner": s.key, "a member": join(t, s), "an owner elsewhere": elsewhere} {
 			v, may := visit(t, s, key), key == s.key
@@ -139,7 +138,7 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
-		page := "/console/@current/apps/" + itoa(must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Shared", IsGlobal: true})).ID)
+		page := "/console/@current/apps/" + itoa(must(s.CreateApp(t.Context(), client.AppDraft{Name: "Shared", IsGlobal: true}))(t).ID)
 		if err := suspend(t.Context(), cfg, access.InstallApps); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +155,7 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 func TestConsoleRefusesForScopes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))(t)
 		for _, c := range []struct {
 			status             int
 			scope, lacks, page string
@@ -220,9 +219,9 @@ func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
 func TestConsoleOffersWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		whole := must[*client.Client](t)(client.New(s.URL, s.key))
-		organization := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-		bound := must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: organization})).APIKey
+		whole := must(client.New(s.URL, s.key))(t)
+		organization := must(s.Get(t.Context()))(t).ID
+		bound := must(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: organization}))(t).APIKey
 		offered := regexp.MustCompile(`href="/console/(profile|keys|invitations|sessions)"`)
 		for _, key := range []string{s.key, bound} {
 			v := visit(t, s, key)

@@ -90,24 +90,24 @@ func furnishFully(t *testing.T, s *running) {
 		repo.Tag(t, name, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner"}`, "site.ts": "export function inject() { return " + strconv.Itoa(n) + " }\n"}))
 		return name
 	}
-	app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, tag(0))))
+	app := must(s.CreateApp(t.Context(), custom(repo, tag(0))))(t)
 	for n := range 12 {
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"readme.md": new(strconv.Itoa(n))}}))
+		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"readme.md": new(strconv.Itoa(n))}}))(t)
 	}
 	tag(1)
-	must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))})) // the current version is not among the newest
+	must(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))}))(t) // the current version is not among the newest
 	if _, _, err := s.CheckForUpdates(t.Context(), app.ID); err != nil {
 		t.Fatal(err)
 	}
-	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))
+	sites := must(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))(t)
 	pinned := client.PlacementPatch{Version: []byte("2")}
-	must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))
+	must(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))(t)
 	for range 60 {
-		made := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "An app with a name", Description: "And a line that says what it does."}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: made.ID}))
+		made := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "An app with a name", Description: "And a line that says what it does."}))(t)
+		must(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: made.ID}))(t)
 	}
 	hook := client.WebhookPatch{URL: new("https://hooks.acme.example/foyer"), Events: []string{"webhook.test"}}
-	must[client.Webhook](t)(s.CreateWebhook(t.Context(), hook))
+	must(s.CreateWebhook(t.Context(), hook))(t)
 }
 
 // No page asks the API more than four times, however much there is to show, and no page is large.
@@ -167,8 +167,8 @@ func TestLargePagesAreSmall(t *testing.T) {
 		edits[name] = new(strings.ReplaceAll(files[name], "component", "part"))
 	}
 	files["min.js"], edits["min.js"] = strings.Repeat("x", source.MaxFileBytes), new(strings.Repeat("y", source.MaxFileBytes))
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large", Source: files}))
-	must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: edits}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large", Source: files}))(t)
+	must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: edits}))(t)
 	v := visit(t, s, s.key)
 	script := v.get(markup.Enhancements.Path).weight
 	var heaviest shown

@@ -26,12 +26,12 @@ const (
 
 func countInvites(t *testing.T, s *running) int {
 	t.Helper()
-	return must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Count
+	return must(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))(t).Count
 }
 
 func secondMember(t *testing.T, s *running) client.Member {
 	t.Helper()
-	return must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1]
+	return must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[1]
 }
 
 // The first owner must say who they are before the first invite is sent.
@@ -50,26 +50,26 @@ func TestConsoleIntroduction(t *testing.T) {
 		v.want(400, "There is another user with this address", send("ada@x.example", "Acme"))
 		v.want(400, "Must not be empty", send("typo@x.example", ""))
 		v.want(400, `<a href="#name">Name: Must be at most 200 characters long`, send("typo@x.example", strings.Repeat("x", 201)))
-		self := must[*client.Client](t)(client.New(s.URL, s.key)).Self
-		if u := must[client.User](t)(self(t.Context())); u.Email != org.NobodysEmail || u.FirstName != "" {
+		self := must(client.New(s.URL, s.key))(t).Self
+		if u := must(self(t.Context()))(t); u.Email != org.NobodysEmail || u.FirstName != "" {
 			t.Errorf("changed by what was refused: %+v", u)
 		}
-		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "My organization" {
+		if o := must(s.Get(t.Context()))(t); o.Name != "My organization" {
 			t.Errorf("renamed to %s by what was refused", o.Name)
 		}
 		ada.want(200, "Invite people", ada.get(invitingPage))
 		v.want(200, "Invites to Acme now come from grace@x.example.", send("Grace@x.example", "Acme"))
 		v.want(400, "Nothing is changed: you have said who you are, and your address is grace@x.example.", send("mary@x.example", "Other")) // from another tab
-		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "Acme" {
+		if o := must(s.Get(t.Context()))(t); o.Name != "Acme" {
 			t.Errorf("renamed to %s by another tab", o.Name)
 		}
 		v.want(200, `<h1 tabindex="-1" autofocus>1 invited`, v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
-		by := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results[0].CreatedBy
+		by := must(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))(t).Results[0].CreatedBy
 		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.IsEmailVerified {
 			t.Errorf("%+v", by)
 		}
 		other := "eve@x.example"
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		c := must(client.New(s.URL, s.key))(t)
 		if same, err := c.ChangeSelf(t.Context(), client.SelfPatch{Email: &other}); err == nil || !strings.Contains(err.Error(), "no mail server") {
 			t.Errorf("an address is changed without a mail server: %+v, %v", same, err)
 		}
@@ -139,7 +139,7 @@ func TestConsoleInvites(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		v := visit(t, s, s.key)
 		v.want(200, "not mailed", v.post(invitingPage, "do", "invite", "level", "8", "addresses", "ada@x.example", "message", "Hello", "send_email", "on"))
-		invite := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results[0]
+		invite := must(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))(t).Results[0]
 		if invite.Level != client.LevelAdmin || invite.Message != "Hello" {
 			t.Errorf("%+v", invite)
 		}
@@ -156,7 +156,7 @@ func TestConsoleInvites(t *testing.T) {
 		if again := link(); first == "" || again == first {
 			t.Errorf("%q, then %q", first, again)
 		}
-		second := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bea@x.example"}))
+		second := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bea@x.example"}))(t)
 		v.want(400, "Choose at least one.", v.post(invitesPage, "do", "resend"))
 		v.want(200, "2 invites have new links", v.post(invitesPage, "do", "resend", "id", invite.ID, "id", second.ID))
 		v.want(200, "1 of 2 invites are withdrawn: their links no longer work. Not done for others: It is gone", v.post(invitesPage, "do", "withdraw", "id", second.ID, "id", nobody))
@@ -178,7 +178,7 @@ func TestConsoleForgetsInvites(t *testing.T) {
 		v := visit(t, s, s.key)
 		filter := client.InviteFilter{Status: []string{"any"}}
 		find := func() client.Page[client.Invite] {
-			return must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), filter, client.Range{}))
+			return must(s.ListInvites(t.Context(), filter, client.Range{}))(t)
 		}
 		id := find().Results[0].ID
 		page := v.get(invitesPage + "?status=accepted")
@@ -196,7 +196,7 @@ func TestConsoleForgetsInvites(t *testing.T) {
 		}
 		var several []string
 		for _, email := range []string{"bea@x.example", "cleo@x.example"} {
-			several = append(several, "id", must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email})).ID)
+			several = append(several, "id", must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))(t).ID)
 		}
 		v.want(200, "2 accepted invites are forgotten. Nothing else has changed.", v.post(invitesPage, append([]string{"do", "forget"}, several...)...))
 	})
@@ -207,7 +207,7 @@ func TestConsoleOffersInvites(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		key := join(t, s)
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
 		v, ada := visit(t, s, s.key), visit(t, s, key)
 		v.want(200, "Selected:", v.get(invitesPage))
 		if page := ada.get(invitesPage).body; !strings.Contains(page, "eve@x.example") || strings.Contains(page, "Selected:") || strings.Contains(page, ">Choose<") {
@@ -231,7 +231,7 @@ func TestConsoleRefusedMail(t *testing.T) {
 	mails.Always(mailtest.RefuseRecipient(550, "no such user"))
 	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
 	v := visit(t, s, s.key)
-	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 	until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery=failed").body, "by the mail server") })
 	v.want(200, "by the mail server: <bdi>5.0.0 no such user (550)</bdi>", v.get(invitesPage))
 	v.want(200, "1 invite could not be mailed", v.get("/console/@current"))
@@ -242,12 +242,12 @@ func TestConsoleAcceptedInvite(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
 	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
-	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 	v := visit(t, s, s.key)
 	until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery=sent").body, "ada@x.example") })
 	link := mailed(t, mails, 1)
-	anybody := must[*client.Client](t)(client.New(s.URL, ""))
-	must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link), client.Names{}))
+	anybody := must(client.New(s.URL, ""))(t)
+	must(anybody.AcceptInvitation(t.Context(), path.Base(link), client.Names{}))(t)
 	page := v.get(invitesPage + "?status=accepted")
 	if state := regexp.MustCompile(`(?s)<td class="state".*?</td>`).FindString(page.body); strings.Count(state, "<time") != 1 {
 		t.Errorf("%s", state)
@@ -270,11 +270,11 @@ func TestConsoleMembers(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		v.want(200, "is an <strong>admin</strong>, and joined <time", v.get(removal))
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Level: client.LevelOwner}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Level: client.LevelOwner}))(t)
 		if page := ada.get(invitesPage).body; !strings.Contains(page, `value="withdraw"`) || strings.Contains(page, `value="link"`) || strings.Contains(ada.get(invitingPage).body, ">owner</option>") {
 			t.Errorf("what an admin is offered of an owner's invite:\n%s", page)
 		}
-		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
+		owner := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[0]
 		if page := ada.get(membersPage).body; strings.Contains(page, owner.ID) || !strings.Contains(page, member.ID+"/remove") {
 			t.Errorf("what an admin is offered of an owner:\n%s", page)
 		}
@@ -306,7 +306,7 @@ func TestConsoleMembers(t *testing.T) {
 		}
 		v.want(200, "Their keys that open this organization alone are revoked.", v.get(removal))
 		v.want(200, "ada@x.example is no longer a member.", v.post(removal, "do", "remove"))
-		if n := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Count; n != 1 {
+		if n := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Count; n != 1 {
 			t.Errorf("%d members", n)
 		}
 		v.want(404, "Not found", v.get(role))
@@ -321,7 +321,7 @@ func TestConsoleRoleChangedMeanwhile(t *testing.T) {
 		v, member := visit(t, s, s.key), secondMember(t, s)
 		role := membersPage + "/" + member.ID + "/role"
 		opened, refused := v.get(role), shown{}
-		must[client.Member](t)(s.SetLevel(t.Context(), member.ID, client.LevelOwner))
+		must(s.SetLevel(t.Context(), member.ID, client.LevelOwner))(t)
 		for _, chosen := range [][]string{{"level", "8"}, nil} {
 			refused = v.post(role, opened.fill(t, "level", chosen...)...)
 			v.want(400, `<a href="#level">Role: Somebody else has changed it: ada@x.example is now an owner. Choose again.`, refused)
@@ -384,13 +384,13 @@ func TestConsoleSettings(t *testing.T) {
 		}
 		v.want(200, "Nothing is changed: the settings of My organization are as they were.", set("name", "My organization"))
 		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example, y.example、z.example", "invite_ttl", "0.02"))
-		got := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+		got := must(s.Get(t.Context()))(t)
 		if got.Name != "Acme" || len(got.AllowedDomains) != 3 || got.InviteTTL == nil || *got.InviteTTL != 1728 || !got.MembersCanInvite || got.MembersCanManageApps {
 			t.Errorf("%+v", got)
 		}
 		v.want(200, `value="x.example, y.example, z.example"`, v.get(page))
 		set("name", "Acme", "was.invite_ttl", "0.02", "invite_ttl", "")
-		if got := must[client.OrganizationInfo](t)(s.Get(t.Context())); got.InviteTTL != nil {
+		if got := must(s.Get(t.Context()))(t); got.InviteTTL != nil {
 			t.Errorf("%+v", got)
 		}
 		v.want(400, `name="name" aria-invalid="true"`, set("name", ""))
@@ -448,7 +448,7 @@ func TestConsoleNavigation(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config.Config{DataDir: dir, Database: "sqlite:" + dir + "/foyer.db"}
 	s := start(t, cfg)
-	o := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+	o := must(s.Get(t.Context()))(t)
 	v := visit(t, s, s.key)
 	for _, page := range []string{"/keys", "/sessions", "/profile", "", "/" + nobody + "/apps", "/@current/nothing/here", "/@current/apps/12345"} {
 		if got := v.get("/console" + page); !strings.Contains(got.body, `<a href="/console/`+o.ID+`/members"`) {
@@ -522,7 +522,7 @@ func TestConsoleOverviewOfAMember(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		ada := visit(t, s, join(t, s))
 		for i := range 11 {
-			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner " + strconv.Itoa(i)}))
+			must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner " + strconv.Itoa(i)}))(t)
 		}
 		page := ada.get("/console/@current")
 		_, latest, _ := strings.Cut(page.body, "Latest activity")
@@ -543,7 +543,7 @@ func TestConsoleExport(t *testing.T) {
 		if lines := strings.Count(got.body, "\n"); got.status != 200 || lines != strings.Count(got.body, `"scope":"OrganizationMembership"`) || lines == 0 || !strings.Contains(got.header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("%d %v: %s", got.status, got.header, got.body)
 		}
-		item := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1].ID
+		item := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[1].ID
 		v.want(200, "<bdi>joined</bdi>", v.get("/console/@current/audit?item=+"+item+"+"))
 		ada.want(403, "Only admins and owners", ada.get(export))
 		stranger := visit(t, s, "")

@@ -14,16 +14,16 @@ import (
 // banner makes an app whose values are those of a config_schema.
 func banner(t *testing.T, s *running, schema string) client.App {
 	t.Helper()
-	return must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+	return must(s.CreateApp(t.Context(), client.AppDraft{
 		PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(schema),
-	}))
+	}))(t)
 }
 
 // place makes a site named Shop with an app, and returns its id and the page of the placement.
 func place(t *testing.T, o *client.Organization, app int64) (site int64, page string) {
 	t.Helper()
-	shop := must[client.Site](t)(o.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-	must[client.Placement](t)(o.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app}))
+	shop := must(o.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
+	must(o.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app}))(t)
 	return shop.ID, "/console/@current/sites/" + itoa(shop.ID) + "/apps/" + itoa(app)
 }
 
@@ -34,11 +34,11 @@ func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 		v := visit(t, s, s.key)
 		disabled, runs := s.withSite(t, "export const a = 1"), s.withSite(t, "export const a = 1")
 		v.want(200, "There are no sites yet.", v.get("/console/@current/apps/"+itoa(runs.ID)+"/place"))
-		on := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("On")}))
-		off := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Off")}))
-		must[client.Site](t)(s.UpdateSite(t.Context(), off.ID, client.SitePatch{Enabled: new(false)}))
-		must[client.App](t)(s.DisableApp(t.Context(), disabled.ID, "It leaks."))
-		empty := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+		on := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("On")}))(t)
+		off := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Off")}))(t)
+		must(s.UpdateSite(t.Context(), off.ID, client.SitePatch{Enabled: new(false)}))(t)
+		must(s.DisableApp(t.Context(), disabled.ID, "It leaks."))(t)
+		empty := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))(t)
 		v.want(200, "There are no versions yet.", v.get("/console/@current/apps/"+itoa(empty.ID)+"/versions"))
 		for _, tc := range []struct {
 			app, site int64
@@ -61,15 +61,15 @@ func TestConsoleTakesAwayWhatHolds(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		for _, schema := range []string{`[{"key":"a","name":"Its A","type":"string","site":true,"secret":true}]`, `[{"key":"a","name":"Its A","type":"number"}]`} {
 			app := banner(t, s, `[{"key":"a","type":"string","site":true}]`)
-			site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop of " + itoa(app.ID))}))
-			must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: map[string]json.RawMessage{"a": []byte(`"x"`)}}}))
-			must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(schema)}))
+			site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop of " + itoa(app.ID))}))(t)
+			must(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: map[string]json.RawMessage{"a": []byte(`"x"`)}}}))(t)
+			must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(schema)}))(t)
 			v := visit(t, s, s.key)
 			page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 			held := v.get(page)
 			v.want(200, "Its A</label>", held)
 			v.want(200, `<span class="fault" id="fault-config.a">`, held)
-			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, app.ID, client.PlacementPatch{Enabled: new(false)}))
+			must(s.UpdatePlacement(t.Context(), site.ID, app.ID, client.PlacementPatch{Enabled: new(false)}))(t)
 			refused := v.post(page, v.get(page).fill(t, "save", "enabled", "on")...) // an app that is off is not held
 			v.want(400, `<span class="fault" id="fault-config.a">`, refused)
 			saved := v.post(page, refused.fill(t, "save", "config.a", "")...)
@@ -86,7 +86,7 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := banner(t, s, `[{"key":"a","type":"string","site":true}]`)
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true}]`)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true}]`)}))(t)
 		site, page := place(t, s.Organization, app.ID)
 		v := visit(t, s, s.key)
 		for _, do := range []string{"save", "preview"} {
@@ -94,7 +94,7 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 			v.want(400, "Version: The one that you chose does not have b", refused)
 			v.want(400, `name="config.b" value="y"`, refused)
 			v.want(200, "Banner runs version 2 on Shop now.", v.post(page, refused.fill(t, "save")...))
-			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"b": client.Null()}}))
+			must(s.UpdatePlacement(t.Context(), site, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"b": client.Null()}}))(t)
 		}
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.a", "x", "version", "1")...))
 	})
@@ -108,13 +108,13 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 		lost := map[string]string{`"red"`: "red", `""`: `""`} // in the API, and as shown
 		sites := map[string]int64{}
 		for color := range lost {
-			sites[color] = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + color)})).ID
-			must[client.Placement](t)(s.PlaceApp(t.Context(), sites[color], client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{
+			sites[color] = must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + color)}))(t).ID
+			must(s.PlaceApp(t.Context(), sites[color], client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{
 				Config: map[string]json.RawMessage{"color": json.RawMessage(color), "sure": json.RawMessage(`"maybe"`)},
-			}}))
+			}}))(t)
 		}
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(
-			`[{"key":"color","type":"choice","choices":["green","blue"],"default":"blue","site":true},{"key":"sure","type":"boolean","site":true}]`)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(
+			`[{"key":"color","type":"choice","choices":["green","blue"],"default":"blue","site":true},{"key":"sure","type":"boolean","site":true}]`)}))(t)
 		v := visit(t, s, s.key)
 		for color, text := range lost {
 			placed := "/console/@current/sites/" + itoa(sites[color]) + "/apps/" + itoa(app.ID)
@@ -122,7 +122,7 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 			v.want(200, `<option value="`+color+`" selected>`+text+`, not available</option>`, page)
 			v.want(200, `<option value="maybe" selected>maybe, not available</option>`, page)
 			v.want(200, "Banner is held at version 1 on Shop ", v.post(placed, page.fill(t, "save", "paths", "/shop/**")...))
-			if p := must[client.Placement](t)(s.GetPlacement(t.Context(), sites[color], app.ID)); string(p.Config) != `{"color":`+color+`,"sure":"maybe"}` {
+			if p := must(s.GetPlacement(t.Context(), sites[color], app.ID))(t); string(p.Config) != `{"color":`+color+`,"sure":"maybe"}` {
 				t.Errorf("another edit made the values %s", p.Config)
 			}
 			v.want(400, "color: Must be one of: ", v.post(placed, page.fill(t, "preview")...))
@@ -141,9 +141,9 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		app := banner(t, s, `[{"key":"welcome","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`)
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
 		key := ownerElsewhere(t, cfg)
-		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		elsewhere := must(client.New(s.URL, key))(t).Organization(client.Current)
 		v, theirs := visit(t, s, s.key), visit(t, s, key)
 		var pages []string
 		for _, of := range []*client.Organization{s.Organization, elsewhere} {
@@ -158,7 +158,7 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 		}
 		opened, open := v.get(pages[0]), theirs.get(pages[1])
 		typed := []string{"config.welcome", "A long <b>\r\ntext", "config.n", "nn"}
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"greeting","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"greeting","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`)}))(t)
 		for _, do := range []string{"save", "preview"} {
 			refused := v.post(pages[0], opened.fill(t, do, typed...)...)
 			keeps(refused, "the fields of the app have changed since this page was opened.")
@@ -169,7 +169,7 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 		v.want(400, "<summary>What you typed</summary>", other)
 		v.want(200, "Banner runs version 2 on Shop now.", v.post(pages[0], other.fill(t, "save", "position", "1")...))
 
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))(t)
 		keeps(theirs.post(pages[1], open.fill(t, "save", typed[:2]...)...), "the app is no longer shared.")
 	})
 }
@@ -182,11 +182,11 @@ func TestConsolePinnedBeforeSharing(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		app := banner(t, s, "null")
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
 		key := ownerElsewhere(t, cfg)
-		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		elsewhere := must(client.New(s.URL, key))(t).Organization(client.Current)
 		_, page := place(t, elsewhere, app.ID)
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"n","type":"string","site":true}]`)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"n","type":"string","site":true}]`)}))(t)
 		v := visit(t, s, key)
 		pinned := v.get(page)
 		v.want(200, `<option value="1" selected>pinned to 1</option>`, pinned)
@@ -204,8 +204,8 @@ func TestConsoleManySitesOfAnApp(t *testing.T) {
 	s := start(t, config.Config{})
 	app := s.withSite(t, "export const a = 1")
 	for i := range 51 {
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + itoa(int64(i)))}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + itoa(int64(i)))}))(t)
+		must(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))(t)
 	}
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID)
@@ -222,13 +222,13 @@ func TestConsoleManySitesOfAnApp(t *testing.T) {
 func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{
 			"site.ts": "export function inject() {}", "plugin.json": `{"config": [{"key": "old", "type": "string", "site": true}]}`,
-		}}))
+		}}))(t)
 		_, page := place(t, s.Organization, app.ID)
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{
+		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{
 			"site.ts": new("export function inject() {"), "plugin.json": new(`{"config": [{"key": "new", "type": "string", "site": true}]}`),
-		}}))
+		}}))(t)
 		v := visit(t, s, s.key)
 		v.want(200, "Banner runs version 2 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.old", "x")...))
 		v.want(200, `name="config.old" value="x"`, v.get(page))
@@ -240,8 +240,8 @@ func TestConsolePlacementTellsItsPaths(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := s.withSite(t, site)
-		shop := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Paths: []string{"!/checkout"}}}))
+		shop := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
+		must(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Paths: []string{"!/checkout"}}}))(t)
 		v := visit(t, s, s.key)
 		for _, page := range []string{"/apps/" + itoa(app.ID), "/sites/" + itoa(shop.ID) + "/apps/" + itoa(app.ID)} {
 			v.want(200, "Its paths are <code>!/checkout</code>: they may leave out the try page.", v.get("/console/@current"+page))
@@ -254,13 +254,13 @@ func TestConsoleKeepsSpacesInPaths(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := s.withSite(t, site)
-		shop := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		shop := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
 		paths := []string{"/our /offers/**", "!/our /offers/old", "/株式　会社"}
-		must[client.Placement](t)(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Paths: paths}}))
+		must(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Paths: paths}}))(t)
 		v := visit(t, s, s.key)
 		page := "/console/@current/sites/" + itoa(shop.ID) + "/apps/" + itoa(app.ID)
 		v.want(200, "Mine runs version 1 on Shop now.", v.post(page, v.get(page).fill(t, "save", "paths", strings.Join(paths, "\r\n")+"\r\n\r\n  /new ")...))
-		if p := must[client.Placement](t)(s.GetPlacement(t.Context(), shop.ID, app.ID)); !slices.Equal(p.Paths, append(paths, "/new")) {
+		if p := must(s.GetPlacement(t.Context(), shop.ID, app.ID))(t); !slices.Equal(p.Paths, append(paths, "/new")) {
 			t.Errorf("the paths are %q", p.Paths)
 		}
 	})

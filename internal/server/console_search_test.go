@@ -20,10 +20,10 @@ func TestConsoleSearch(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		for range 7 {
-			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Zebra <b>"}))
+			must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Zebra <b>"}))(t)
 		}
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Zebra shop")}))
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "zebra@x.example"}))
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Zebra shop")}))(t)
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "zebra@x.example"}))(t)
 		member := join(t, s)
 		v := visit(t, s, s.key)
 		search := func(v *visitor, text string, want ...string) {
@@ -35,7 +35,7 @@ func TestConsoleSearch(t *testing.T) {
 		}
 		search(v, "zebra", "Zebra <b>", `>All 7</a>`, "/sites/"+itoa(site.ID)+`"`, "zebra@x.example")
 		for i := range 8 {
-			must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Branch " + itoa(int64(i)))}))
+			must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Branch " + itoa(int64(i)))}))(t)
 		}
 		search(v, "branch", "/sites?search=branch\">All 8</a>")
 		sites := v.get("/console/@current/sites?search=BRANCH")
@@ -54,13 +54,13 @@ func TestConsoleSearch(t *testing.T) {
 		if got := v.get("/console/@current/search?q=" + s.key); strings.Contains(got.body, s.key) {
 			t.Error("the page has a key")
 		}
-		made := must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, s.key)).CreateKey(t.Context(), client.KeyDraft{Name: "Nightly reports", Scopes: []string{"plugin:read"}}))
+		made := must(must(client.New(s.URL, s.key))(t).CreateKey(t.Context(), client.KeyDraft{Name: "Nightly reports", Scopes: []string{"plugin:read"}}))(t)
 		search(v, "REPORTS", "Nightly reports", made.APIKey[:12]+"…", "/keys")
 		search(v, "%25_nothing", "Nothing found.")
 		search(v, "", "By a part of a name")
 		search(v, strings.Repeat("x", 500), "Nothing found.")
 		for _, name := range []string{"فروشگاه\u200cهای می\u200cخواهم", "👩\u200d👩\u200d👧\u200d👦 family"} { // with joiners
-			must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: &name}))
+			must(s.CreateSite(t.Context(), client.SitePatch{Name: &name}))(t)
 			search(v, url.QueryEscape(name), `"Of this page"`, `value="`+name+`"`, `">Sites</h2>`)
 		}
 		search(v, strings.Repeat("x", 99)+"%F0%9F%9A%80%F0%9F%9A%80", "Nothing found.", `value="`+strings.Repeat("x", 99)+`🚀"`)
@@ -84,7 +84,7 @@ func TestConsoleSearch(t *testing.T) {
 func TestConsoleRefusedFilters(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))
+		must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))(t)
 		v := visit(t, s, s.key)
 		const refused = `aria-invalid="true" aria-describedby="faults" value="`
 		long := strings.Repeat("🚀", 101)
@@ -129,7 +129,7 @@ func TestConsoleFindsInALargeCatalog(t *testing.T) {
 		entries[i].Name, entries[i].URL = "App "+itoa(int64(i+1)), "http://127.0.0.1:1/"+itoa(int64(i+1))
 	}
 	catalog := filepath.Join(t.TempDir(), "catalog.json")
-	if err := os.WriteFile(catalog, must[[]byte](t)(json.Marshal(entries)), 0o600); err != nil {
+	if err := os.WriteFile(catalog, must(json.Marshal(entries))(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, config.Config{Catalog: catalog})
@@ -144,10 +144,10 @@ func TestConsoleActivityAfterAnAddressChange(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: org.NobodysEmail}})
-		c, v := must[*client.Client](t)(client.New(s.URL, s.key)), visit(t, s, s.key)
-		must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}}))
+		c, v := must(client.New(s.URL, s.key))(t), visit(t, s, s.key)
+		must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}}))(t)
 		email := "grace@x.example"
-		must[client.User](t)(c.ChangeSelf(t.Context(), client.SelfPatch{Email: &email}))
+		must(c.ChangeSelf(t.Context(), client.SelfPatch{Email: &email}))(t)
 		page := v.get("/console/@current/audit")
 		v.want(200, `<bdi>their own membership</bdi>`, page)
 		v.want(200, `<bdi>a key</bdi>`, page)

@@ -26,7 +26,7 @@ func TestConsoleSites(t *testing.T) {
 		v.want(200, "https://www.shop.example.com</textarea>", v.get("/console/@current"+site))
 		v.want(200, `/loader.js"></script>`, v.get("/console/@current"+site))
 
-		app := itoa(must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"})).ID)
+		app := itoa(must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))(t).ID)
 		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "plugin.json", "filename", "plugin.json", "text",
 			`{"name":"Banner","config":[{"key":"text","name":"Its text","type":"string","site":true,"required":true},{"key":"token","type":"string","secret":true,"site":true}]}`)
 		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "site.ts", "filename", "site.ts", "text", "export function inject() {}")
@@ -100,18 +100,18 @@ func TestConsoleSitesOverTime(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		var ids []int64
 		for _, name := range []string{"Banner", "Chat"} {
-			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			app := must(s.CreateApp(t.Context(), client.AppDraft{
 				PluginType: client.PluginSource, Name: name, Source: client.Files{
 					"plugin.json": `{"name":"` + name + `","config":[{"name":"What visitors see"},{"key":"text","type":"string","default":"none","site":true}]}`,
 					"site.ts":     "export function inject() {}",
 				},
-			}))
+			}))(t)
 			ids = append(ids, app.ID)
 		}
-		made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop"), Origins: []string{"https://shop.example.com"}}))
+		made := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop"), Origins: []string{"https://shop.example.com"}}))(t)
 		site := "/console/@current/sites/" + itoa(made.ID)
 		for _, id := range ids {
-			must[client.Placement](t)(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: id}))
+			must(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: id}))(t)
 		}
 		v := visit(t, s, s.key)
 		v.want(200, "Chat is now at position 1.", v.post(site, "do", "move", "up", itoa(ids[1])))
@@ -138,7 +138,7 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		elsewhere := v.post(placed, append(form, "https://evil.example/")...)
 		v.want(400, `id="page" name="page" value="https://evil.example/"`, elsewhere)
 		v.want(400, "Address of the page: The page must be the site's try page, or on one of its origins: https://shop.example.com.", elsewhere)
-		if p := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, ids[0])); string(p.Config) != "{}" {
+		if p := must(s.GetPlacement(t.Context(), made.ID, ids[0]))(t); string(p.Config) != "{}" {
 			t.Errorf("a preview was saved: %s", p.Config)
 		}
 
@@ -160,14 +160,14 @@ func TestConsoleSitesOverTime(t *testing.T) {
 func TestConsoleMovesOneApp(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
 		names := map[int64]string{}
 		var ids []int64
 		for _, name := range []string{"A", "B", "C", "D"} {
-			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			app := must(s.CreateApp(t.Context(), client.AppDraft{
 				PluginType: client.PluginSource, Name: name, Source: client.Files{"site.ts": "export function inject() {}"},
-			}))
-			must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+			}))(t)
+			must(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))(t)
 			ids, names[app.ID] = append(ids, app.ID), name
 		}
 		v := visit(t, s, s.key)
@@ -190,20 +190,20 @@ func TestConsoleMovesOneApp(t *testing.T) {
 			{[4]int64{-3, -3, -3, 999_999_999_999_999}, "D", "up", "ABDC", 2},
 		} {
 			for i, id := range ids {
-				must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, id, client.PlacementPatch{Position: &tc.positions[i]}))
+				must(s.UpdatePlacement(t.Context(), site.ID, id, client.PlacementPatch{Position: &tc.positions[i]}))(t)
 			}
 			app := ids[strings.Index("ABCD", tc.move)]
-			old := must[client.Site](t)(s.GetSite(t.Context(), site.ID))
+			old := must(s.GetSite(t.Context(), site.ID))(t)
 			v.want(200, tc.move+" is now at position "+itoa(int64(strings.Index(tc.want, tc.move)+1)), v.post("/console/@current/sites/"+itoa(site.ID), "do", "move", tc.way, itoa(app)))
 			var order []string
 			changes := 0
-			for _, p := range must[client.Page[client.Placement]](t)(s.ListPlacements(t.Context(), site.ID, client.Range{})).Results {
+			for _, p := range must(s.ListPlacements(t.Context(), site.ID, client.Range{}))(t).Results {
 				order = append(order, names[p.AppID])
 				if p.Position != tc.positions[slices.Index(ids, p.AppID)] {
 					changes++
 				}
 			}
-			revisions := must[client.Site](t)(s.GetSite(t.Context(), site.ID)).Revision - old.Revision
+			revisions := must(s.GetSite(t.Context(), site.ID))(t).Revision - old.Revision
 			if got := strings.Join(order, ""); got != tc.want || changes != tc.changes || revisions > 1 {
 				t.Errorf("%v, %s %s: %s, want %s; %d positions changed, want %d; %d revisions", tc.positions, tc.move, tc.way, got, tc.want, changes, tc.changes, revisions)
 			}
@@ -216,13 +216,13 @@ func TestConsoleKeepsValues(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
 	app := banner(t, s, `[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true},{"key":"of two","type":"number","site":true}]`)
-	made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+	made := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
 	const given = `{"n":1,"none":"","text":"a\r\n<b>\n"}`
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(given), &values); err != nil {
 		t.Fatal(err)
 	}
-	must[client.Placement](t)(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: values}}))
+	must(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: values}}))(t)
 	v := visit(t, s, s.key)
 	placed := "/console/@current/sites/" + itoa(made.ID) + "/apps/" + itoa(app.ID)
 	page := v.get(placed)
@@ -231,7 +231,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	v.want(200, `<option value="1" selected>1</option>`, page)
 	save := func(n string) string {
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", "a\r\n<b>\r\n", "config.none", "", "config.n", n))
-		return string(must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)).Config)
+		return string(must(s.GetPlacement(t.Context(), made.ID, app.ID))(t).Config)
 	}
 	if got := save("1"); got != given {
 		t.Errorf("config is %s, was %s", got, given)
@@ -243,7 +243,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	member.want(200, "<dt>n</dt><dd>1</dd>", member.get(placed))
 	long := strings.Repeat("ж", 20_000) // 120 KB in a form
 	v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", long))
-	if got := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)); !strings.Contains(string(got.Config), long) {
+	if got := must(s.GetPlacement(t.Context(), made.ID, app.ID))(t); !strings.Contains(string(got.Config), long) {
 		t.Errorf("a long text is not saved: %.100s", got.Config)
 	}
 	gone := "/console/@current/sites/" + itoa(made.ID) + "/apps/99"
@@ -267,15 +267,15 @@ func TestConsolePinned(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := banner(t, s, `[{"key":"old","type":"number","site":true},{"key":"both","type":"string","site":true}]`)
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
 		pinned := client.PlacementPatch{Version: json.RawMessage("1"), Config: map[string]json.RawMessage{"old": json.RawMessage("1")}}
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{
+		must(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))(t)
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{
 			ConfigSchema: []byte(`[{"key":"new","type":"string","site":true,"required":true},{"key":"both","type":"string","site":true}]`),
-		}))
+		}))(t)
 		config := func(want string) {
 			t.Helper()
-			if p := must[client.Placement](t)(s.GetPlacement(t.Context(), site.ID, app.ID)); string(p.Config) != want {
+			if p := must(s.GetPlacement(t.Context(), site.ID, app.ID))(t); string(p.Config) != want {
 				t.Errorf("config %s, want %s", p.Config, want)
 			}
 		}
@@ -309,7 +309,7 @@ func TestConsolePinned(t *testing.T) {
 		shows(v.post(placed, "do", "save", "enabled", "on", "version", "9"), 400, "The app has no such version", "config.old")
 
 		// An app with wrong values can still be switched off.
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"new","type":"number","site":true}]`)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"new","type":"number","site":true}]`)}))(t)
 		v.want(200, "Banner is held at version 2 on Shop now.", v.post(placed, v.get(placed).fill(t, "save", "paths", "/a")...))
 		held := v.get(placed)
 		v.want(200, "Version 3 waits for values that it needs. Until then, version 2 runs.", held)
@@ -323,7 +323,7 @@ func TestConsolePinned(t *testing.T) {
 func TestConsoleWarns(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Idle", Source: client.Files{"plugin.json": `{"main":"app.js"}`}}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Idle", Source: client.Files{"plugin.json": `{"main":"app.js"}`}}))(t)
 	v := visit(t, s, s.key)
 	for _, path := range []string{"", "/source?file=plugin.json"} {
 		v.want(200, `"main" names "app.js", which makes no bundle`, v.get("/console/@current/apps/"+itoa(app.ID)+path))
@@ -337,12 +337,12 @@ func TestConsoleNotShared(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		app := s.withSite(t, "export const n = 1")
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
 		key := ownerElsewhere(t, cfg)
-		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
-		site := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))
-		must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
+		elsewhere := must(client.New(s.URL, key))(t).Organization(client.Current)
+		site := must(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))(t)
+		must(elsewhere.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))(t)
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))(t)
 		v := visit(t, s, key)
 		placed := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		v.want(200, "no longer shared", v.get(placed))
@@ -350,9 +350,9 @@ func TestConsoleNotShared(t *testing.T) {
 		if strings.Contains(v.get(placed).body, `value="preview"`) {
 			t.Error("a preview is offered of what cannot be previewed")
 		}
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
 		v.want(200, `<option value="">the current one: 1</option>`, v.get(placed))
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))(t)
 		v.want(200, "App "+itoa(app.ID)+" is off on Theirs now.", v.post(placed, v.get(placed).fill(t, "save", "enabled", "")...))
 		v.want(200, "App "+itoa(app.ID)+" is taken off Theirs", v.post(placed, "do", "remove"))
 	})
@@ -362,9 +362,9 @@ func TestConsoleNotShared(t *testing.T) {
 func TestConsoleWithdraws(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export const a = 1"}}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export const a = 1"}}))(t)
 		text := "export const a = 2"
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))(t)
 		v := visit(t, s, s.key)
 		version := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
 		v.want(200, "Open a version to roll back or change to it", v.get("/console/@current/apps/"+itoa(app.ID)))
@@ -384,16 +384,16 @@ func TestConsoleWithdraws(t *testing.T) {
 func TestConsolePlacesTheLast(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	first := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk")})).ID
+	first := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk")}))(t).ID
 	var apps, sites []int64
 	for i := range 51 {
-		apps = append(apps, must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: "Bulk " + itoa(int64(i))})).ID)
-		sites = append(sites, must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk " + itoa(int64(i)))})).ID)
-		must[client.Placement](t)(s.PlaceApp(t.Context(), first, client.PlacementDraft{AppID: apps[i]}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), sites[i], client.PlacementDraft{AppID: apps[0]}))
+		apps = append(apps, must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: "Bulk " + itoa(int64(i))}))(t).ID)
+		sites = append(sites, must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk " + itoa(int64(i)))}))(t).ID)
+		must(s.PlaceApp(t.Context(), first, client.PlacementDraft{AppID: apps[i]}))(t)
+		must(s.PlaceApp(t.Context(), sites[i], client.PlacementDraft{AppID: apps[0]}))(t)
 	}
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: "Bulk zz"}))
-	site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk zz")}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: "Bulk zz"}))(t)
+	site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk zz")}))(t)
 	v := visit(t, s, s.key)
 	for _, query := range []string{"", "?find=Bulk", "?offset=50"} {
 		page := v.get("/console/@current/sites/" + itoa(first) + query)
@@ -414,10 +414,10 @@ func TestConsolePlacesTheLast(t *testing.T) {
 func TestConsoleTellsAppsApart(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+	site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
 	v := visit(t, s, s.key)
 	for _, name := range []string{"Banner", "Banner", "Chat"} {
-		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: name}))
+		must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: name}))(t)
 	}
 	v.want(200, `<option value="1">Banner (1)</option><option value="2">Banner (2)</option><option value="3">Chat</option>`, v.get("/console/@current/sites/"+itoa(site.ID)))
 }

@@ -22,7 +22,7 @@ import (
 // versions returns the number of an app's versions.
 func versions(t *testing.T, s *running, app int64) int {
 	t.Helper()
-	return must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app, client.Range{Limit: 1})).Count
+	return must(s.ListVersions(t.Context(), app, client.Range{Limit: 1}))(t).Count
 }
 
 // hidden returns the values of the hidden fields with a name on a page.
@@ -38,7 +38,7 @@ func (p shown) hidden(name string) []string {
 func TestConsoleManyFiles(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Many"})).ID
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Many"}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app) + "/source"
 		made := v.post(page, "do", "save", "filename", "site.ts", "sha256", "", "text", "import './lib/a'\n", "filename", "lib/a.ts", "sha256", "", "text", "export {}\n")
@@ -63,7 +63,7 @@ func TestConsoleManyFiles(t *testing.T) {
 		saved := v.post(page, append([]string{"do", "save"}, form...)...)
 		v.want(200, "It does not compile.", saved)
 		v.want(200, "site.ts is saved. lib/a.ts is deleted.", saved)
-		source := must[client.AppSource](t)(s.GetSource(t.Context(), app)).Source
+		source := must(s.GetSource(t.Context(), app))(t).Source
 		if versions(t, s, app) != 2 || len(source) != 1 || source["site.ts"] != "export const x = ;\n" {
 			t.Errorf("%q", source)
 		}
@@ -83,7 +83,7 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		const before, theirs = "export const a = 1\r\n", "export const a = 2\r\n"
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Open", Source: client.Files{"site.ts": "1", "lib.ts": before, "old.ts": "3", "a.png": "\x89PNG\x00"}})).ID
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Open", Source: client.Files{"site.ts": "1", "lib.ts": before, "old.ts": "3", "a.png": "\x89PNG\x00"}}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app) + "/source"
 		form := []string{"no_text", "a.png"}
@@ -91,7 +91,7 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 			form = append(form, "filename", file, "sha256", v.opened(page+"?file="+file))
 		}
 		form = append(form, "text", "mine", "text", before, "text", "3")
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app, client.SourcePatch{Source: client.FileEdits{"lib.ts": new(theirs), "old.ts": nil, "a.png": new("\x89PNG\x01")}}))
+		must(s.UpdateSource(t.Context(), app, client.SourcePatch{Source: client.FileEdits{"lib.ts": new(theirs), "old.ts": nil, "a.png": new("\x89PNG\x01")}}))(t)
 		refused := v.post(page, append([]string{"do", "save", "message", strings.Repeat("x", 501)}, form...)...)
 		v.want(400, "mine</textarea>", refused)
 		v.want(400, theirs+"</textarea>", refused)
@@ -100,7 +100,7 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 		}
 		saved := v.post(page, append([]string{"do", "save"}, form...)...)
 		v.want(200, "site.ts is saved.", saved)
-		source := must[client.AppSource](t)(s.GetSource(t.Context(), app)).Source
+		source := must(s.GetSource(t.Context(), app))(t).Source
 		if source["site.ts"] != "mine" || source["lib.ts"] != theirs || source["a.png"] != "\x89PNG\x01" || len(source) != 3 {
 			t.Errorf("%q", source)
 		}
@@ -112,7 +112,7 @@ func TestConsoleNewFileOfATakenName(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		source := client.Files{"site.ts": "1", "lib.ts": "2", "a.png": "\x89PNG\x00"}
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Taken", Source: source})).ID
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Taken", Source: source}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app) + "/source"
 		hash := func(file string) string { return v.opened(page + "?file=" + file) }
@@ -142,7 +142,7 @@ func TestConsoleSavesAtOnce(t *testing.T) {
 		for _, name := range names {
 			source[name] = "export {}\n"
 		}
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "At once", Source: source})).ID
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "At once", Source: source}))(t).ID
 		page := "/console/@current/apps/" + itoa(app) + "/source"
 		save := func(text string, fileOf func(i int) string) (saved, told int) {
 			forms := make([]func(), len(names))
@@ -181,7 +181,7 @@ func pack(t *testing.T, files ...string) []byte {
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
 	for i := 0; i < len(files); i += 2 {
-		_, err := io.WriteString(must[io.Writer](t)(archive.Create(files[i])), files[i+1])
+		_, err := io.WriteString(must(archive.Create(files[i]))(t), files[i+1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func (v *visitor) upload(path string, file []byte, form ...string) shown {
 			v.Fatal(err)
 		}
 	}
-	_, err := must[io.Writer](v.T)(parts.CreateFormFile("zip", "a.zip")).Write(file)
+	_, err := must(parts.CreateFormFile("zip", "a.zip"))(v.T).Write(file)
 	if err != nil || parts.Close() != nil {
 		v.Fatal(err)
 	}
@@ -213,9 +213,9 @@ func (v *visitor) upload(path string, file []byte, form ...string) shown {
 func TestConsoleFolder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "My app!"})).ID
+		id := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "My app!"}))(t).ID
 		picture := "\x89PNG\x00"
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("export {}\r\n"), "img/a.png": &picture}}))
+		must(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("export {}\r\n"), "img/a.png": &picture}}))(t)
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(id) + "/source"
 		down := v.get(page + "/zip")
@@ -234,11 +234,11 @@ func TestConsoleFolder(t *testing.T) {
 			t.Errorf("a review made a version: %d", n)
 		}
 		v.want(200, "site.ts is saved. img/a.png is deleted. a.exe is left out.", v.post(page+"/upload", confirm...))
-		if source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source; len(source) != 1 || source["site.ts"] != "export const a = 1\n" {
+		if source := must(s.GetSource(t.Context(), id))(t).Source; len(source) != 1 || source["site.ts"] != "export const a = 1\n" {
 			t.Errorf("%q", source)
 		}
 		v.want(200, "Nothing was changed, so there is no new version. a.exe is left out.", v.post(page+"/upload", confirm...))
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs")}}))
+		must(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs")}}))(t)
 		v.want(412, "", v.post(page+"/upload", confirm...))
 		for _, wrong := range [][]byte{nil, []byte("PK"), pack(t), pack(t, "../a.ts", "x"), pack(t, "a.ts", "", "a.ts", "")} {
 			v.want(400, "", v.upload(page+"/upload", wrong, "do", "save"))
@@ -257,7 +257,7 @@ func TestConsoleFolderOfHiddenFiles(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		source := client.Files{"site.ts": "1", ".envrc": "2", "src/.hid/y.ts": "3", "b.ts": "4", "c.ts": "5"}
-		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Hidden", Source: source})).ID
+		id := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Hidden", Source: source}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(id) + "/source"
 		v.want(200, "There are no changes", v.upload(page+"/upload", []byte(v.get(page+"/zip").body), "do", "review", "exact", "on"))
@@ -269,7 +269,7 @@ func TestConsoleFolderOfHiddenFiles(t *testing.T) {
 func TestConsoleFolderOfAWholeProject(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Project"})).ID
+		id := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Project"}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(id) + "/source/upload"
 		modules := make([]byte, 13<<20)
@@ -287,7 +287,7 @@ func TestConsoleFolderOfAWholeProject(t *testing.T) {
 func TestConsoleFolderRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Folder", Source: client.Files{"site.ts": "before"}})).ID
+		id := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Folder", Source: client.Files{"site.ts": "before"}}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(id) + "/source/upload"
 		save := func(reviewed shown, message string) shown {
@@ -299,13 +299,13 @@ func TestConsoleFolderRefused(t *testing.T) {
 		for _, want := range []string{`name="message" aria-invalid="true" aria-describedby="faults" value="` + long, `<td class="sign">−</td><td class="text"><code>before`} {
 			v.want(400, want, refused)
 		}
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs"), "new.ts": new("")}}))
+		must(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs"), "new.ts": new("")}}))(t)
 		refused = save(refused, "Why")
 		for _, want := range []string{"Somebody else has changed the app", `name="message"  value="Why"`, `<td class="sign">−</td><td class="text"><code>theirs`, "new.ts"} {
 			v.want(412, want, refused)
 		}
 		v.want(200, "site.ts is saved. new.ts is deleted.", save(refused, "Why"))
-		if made := must[client.VersionWithSchema](t)(s.GetVersion(t.Context(), id, 3)); made.Message != "Why" {
+		if made := must(s.GetVersion(t.Context(), id, 3))(t); made.Message != "Why" {
 			t.Errorf("%+v", made)
 		}
 	})
@@ -364,7 +364,7 @@ func TestConsoleGivesBackWhatIsNotAllowed(t *testing.T) {
 	s := start(t, config.Config{})
 	app := s.withSite(t, "export const a = 1")
 	v := visit(t, s, join(t, s))
-	must[client.OrganizationInfo](t)(s.Change(t.Context(), client.OrganizationPatch{MembersCanManageApps: new(false)}))
+	must(s.Change(t.Context(), client.OrganizationPatch{MembersCanManageApps: new(false)}))(t)
 	about := "/console/@current/apps/" + itoa(app.ID)
 	for path, do := range map[string]string{about: "describe", "/console/@current/apps/new": "source", "/console/@current/sites": "create"} {
 		got := v.post(path, "do", do, "name", "What I wrote", "was.description", "as it was", "description", "as it was")

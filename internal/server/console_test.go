@@ -30,7 +30,7 @@ type visitor struct {
 
 func visit(t *testing.T, s *running, key string) *visitor {
 	t.Helper()
-	v := &visitor{T: t, url: s.URL, http: http.Client{Jar: must[*cookiejar.Jar](t)(cookiejar.New(nil))}}
+	v := &visitor{T: t, url: s.URL, http: http.Client{Jar: must(cookiejar.New(nil))(t)}}
 	if key != "" {
 		v.want(200, "overview", v.post("/console/session", "key", key))
 	}
@@ -79,7 +79,7 @@ func (v *visitor) send(method, path, body string, headers ...string) shown {
 	}
 	text := sent
 	if res.Header.Get("Content-Encoding") == "gzip" && method != http.MethodHead {
-		text = must[[]byte](v.T)(io.ReadAll(must[*gzip.Reader](v.T)(gzip.NewReader(bytes.NewReader(sent)))))
+		text = must(io.ReadAll(must(gzip.NewReader(bytes.NewReader(sent)))(v.T)))(v.T)
 	}
 	return shown{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header, len(sent)}
 }
@@ -142,16 +142,16 @@ const hostile = "</title></textarea></code><script>alert(1)</script><img src=x o
 // furnish makes one of each object, with hostile texts, and returns the app's id.
 func furnish(t *testing.T, s *running) int64 {
 	t.Helper()
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+	app := must(s.CreateApp(t.Context(), client.AppDraft{
 		PluginType: client.PluginSource, Name: hostile, Description: hostile, Capabilities: []byte(`{"</script>": 1}`),
-	}))
+	}))(t)
 	for _, text := range []string{"export const x = " + strconv.Quote(hostile), "\n<" + hostile} {
 		files := map[string]*string{"site.ts": &text, "a b&c.txt": &text}
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))
+		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))(t)
 	}
-	site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new(hostile)}))
-	must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
-	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Message: hostile}))
+	site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new(hostile)}))(t)
+	must(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))(t)
+	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Message: hostile}))(t)
 	return app.ID
 }
 
@@ -164,10 +164,10 @@ func join(t *testing.T, s *running) string {
 // joinAs makes somebody a member, and returns their key.
 func joinAs(t *testing.T, s *running, email string) string {
 	t.Helper()
-	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
-	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
-	anybody := must[*client.Client](t)(client.New(s.URL, ""))
-	return must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})).APIKey
+	invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))(t)
+	link := must(s.LinkInvite(t.Context(), invite.ID))(t)
+	anybody := must(client.New(s.URL, ""))(t)
+	return must(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{}))(t).APIKey
 }
 
 // Every link leads to a page, whatever the texts are.
@@ -226,7 +226,7 @@ func TestConsoleForms(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		app := "/console/@current/apps/" + itoa(furnish(t, s))
 		owner, member := visit(t, s, s.key), visit(t, s, join(t, s))
-		me := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
+		me := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[0]
 		for _, form := range [][]string{
 			{app, "do", "delete"},
 			{app, "do", "describe", "name", "Mine"},
@@ -318,14 +318,14 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		v.want(400, "There is a file site.ts: open it", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
 		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", v.opened(page), "text", "mine\r\n"))
 		mixed, spaced := "a\r\nb\nc\rd", "x"
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))
+		must(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))(t)
 		sha := v.opened("/console/@current/apps/" + itoa(id) + "/source?file=mixed")
 		v.want(200, "Nothing was changed", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
 		sha = v.opened("/console/@current/apps/" + itoa(id) + "/source?file=%20a%20b%26c.txt")
 		for _, said := range []string{"is deleted.", "Nothing was changed"} {
 			v.want(200, said, v.post(page, "do", "save", "delete", " a b&c.txt", "filename", " a b&c.txt", "sha256", sha))
 		}
-		source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source
+		source := must(s.GetSource(t.Context(), id))(t).Source
 		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {
 			t.Errorf("%q", source)
 		}
@@ -387,7 +387,7 @@ func TestConsoleDoubleClick(t *testing.T) {
 				t.Errorf("%s: another key", path)
 			}
 		}
-		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))
+		apps := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t)
 		if keys := v.get("/console/keys").body; apps.Count != 1 || strings.Count(keys, `value="revoke"`) != 2 {
 			t.Errorf("%d apps, keys:\n%s", apps.Count, keys)
 		}
@@ -430,7 +430,7 @@ func TestConsoleGoodbye(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		ada := visit(t, s, join(t, s))
-		them := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1]
+		them := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[1]
 		ada.want(401, "You have left", ada.post("/console/@current/members/"+them.ID+"/remove", "do", "remove"))
 		for _, way := range []struct{ do, said string }{{"end", "You are signed out."}, {"all", "You are signed out everywhere."}} {
 			ends := visit(t, s, s.key)
@@ -450,7 +450,7 @@ func TestConsoleLastPart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		for range 51 {
-			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))
+			must(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))(t)
 		}
 		v := visit(t, s, s.key)
 		v.want(200, `offset=50">Next`, v.get("/console/@current/apps"))

@@ -25,7 +25,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		repo := publish(t, host, "check", "v1.0.0")
 		cfg := config.Config{Database: url, DataDir: t.TempDir()}
 		s := start(t, cfg)
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 		host.Fail(http.StatusInternalServerError)
 		at := time.Now().Add(-time.Hour)
 		dbtest.Exec(t, dbtest.Open(t, url), "UPDATE plugin_sources SET checked_at = $1", at)
@@ -42,7 +42,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Description: "One"}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Description: "One"}))(t)
 		page := "/console/@current/apps/" + itoa(app.ID)
 		v := visit(t, s, s.key)
 		form := func(changed ...string) []string {
@@ -57,7 +57,7 @@ func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 		v.want(200, "The description of Banner is saved. Banner is shared with every organization.", v.post(page, described...))
 		v.want(200, "The app is now called Line.", v.post(page, named...))
 		v.want(200, "Nothing of Line was changed.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000), "is_global", "on")...))
-		got := must[client.App](t)(s.GetApp(t.Context(), app.ID))
+		got := must(s.GetApp(t.Context(), app.ID))(t)
 		if got.Name != "Line" || got.Description != strings.TrimSpace(strings.Repeat("ű ", 5000)) || !got.IsGlobal {
 			t.Errorf("%+v", got)
 		}
@@ -74,12 +74,12 @@ func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 	host := upstreamtest.NewHost(t)
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, host, "edits"+filepath.Base(t.Name()), "v1.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginCustom, URL: repo.URL}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginCustom, URL: repo.URL}))(t)
 		for i := range 12 {
 			text := "export const x = " + strconv.Itoa(i)
-			must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+			must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))(t)
 		}
-		must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(2))}))
+		must(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(2))}))(t)
 		v := visit(t, s, s.key)
 		v.want(200, "leaves those edits behind", v.get("/console/@current/apps/"+itoa(app.ID)))
 	})
@@ -91,7 +91,7 @@ func TestConsoleComparesByDigest(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
 	app := s.withSite(t, "export const a = 1", "export const a = 2", "export const a = 1")
-	all := must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app.ID, client.Range{})).Results
+	all := must(s.ListVersions(t.Context(), app.ID, client.Range{}))(t).Results
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID) + "/compare?version="
 	v.want(200, "From version 1 to 2", v.get(page+all[1].SHA256+"&against="+all[2].SHA256))
@@ -134,7 +134,7 @@ func TestConsoleWithdrawsWithAnotherBundle(t *testing.T) {
 			t.Errorf("asks where to go:\n%s", first.body)
 		}
 		v.want(200, "Version 1 is withdrawn", v.post(page+"1", first.fill(t, "withdraw", "reason", "It leaks.")...))
-		all := must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app.ID, client.Range{})).Results
+		all := must(s.ListVersions(t.Context(), app.ID, client.Range{}))(t).Results
 		if !all[0].Current || all[0].Withdrawn != nil || all[2].Withdrawn == nil {
 			t.Errorf("got %+v", all)
 		}
@@ -175,7 +175,7 @@ func TestConsoleUpgradesToNoBundle(t *testing.T) {
 	host := upstreamtest.NewHost(t)
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, host, "none"+filepath.Base(t.Name()), "v1.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app.ID) + "/upgrade?tag="
 		several := func(tag string) shown {
@@ -201,7 +201,7 @@ func TestConsoleUpgradesToChangedFields(t *testing.T) {
 		}
 		const same = `{"key": "same", "type": "string", "required": true, "site": true}, `
 		publish("v1.0.0", same+`{"key": "color", "type": "string", "choices": ["navy", "teal"], "site": true}, {"key": "host", "type": "string", "site": true}`)
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 		publish("v2.0.0", same+`{"key": "color", "type": "string", "choices": ["navy", "black"], "site": true}, {"key": "host", "type": "string", "required": true, "site": true}`)
 		v := visit(t, s, s.key)
 		for _, review := range []shown{
@@ -235,7 +235,7 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 		form := []string{"do", "review"}
 		for n := range 3 {
 			repo := publish(t, host, "app"+strconv.Itoa(n), "v1.0.0")
-			app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+			app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 			ids = append(ids, itoa(app.ID))
 			if n < 2 {
 				repo.Tag(t, "v2.0.0", repo.Commit(t, map[string]string{
@@ -249,7 +249,7 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 			form = append(form, "id", itoa(app.ID)+" v2.0.0")
 		}
 		tags := func() (all []string) {
-			for _, app := range must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results {
+			for _, app := range must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Results {
 				all = append(all, app.Tag)
 			}
 			return all
@@ -287,7 +287,7 @@ func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, upstreamtest.NewHost(t), "reviewed", "v1.0.0", "v1.1.0", "v1.2.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))(t)
 		v := visit(t, s, s.key)
 		const apps = "/console/@current/apps"
 		page := apps + "/" + itoa(app.ID) + "/upgrade"
@@ -295,14 +295,14 @@ func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 		several := confirmed(v.post(apps, "do", "review", "id", itoa(app.ID)+" v1.1.0"))
 		to := func(tag string) {
 			t.Helper()
-			must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &tag}}))
+			must(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &tag}}))(t)
 		}
 		to("v1.2.0")
 		refused := v.post(page+"?tag=v1.1.0", alone...)
 		v.want(412, "Somebody else has changed the app since this page was opened.", refused)
 		v.want(412, "<bdi>v1.2.0</bdi> → <bdi>v1.1.0</bdi>", refused)
 		v.want(200, "Somebody else has changed the app since this page was opened.", v.post(apps, several...))
-		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Tag != "v1.2.0" {
+		if got := must(s.GetApp(t.Context(), app.ID))(t); got.Tag != "v1.2.0" {
 			t.Errorf("at %s, which nobody has reviewed", got.Tag)
 		}
 		v.want(200, "Banner is now at v1.1.0.", v.post(page+"?tag=v1.1.0", refused.fill(t, "upgrade")...))
@@ -317,7 +317,7 @@ func TestConsoleUpgradesToReviewedCommit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, upstreamtest.NewHost(t), "moving", "v1.0.0", "v2.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))(t)
 		v := visit(t, s, s.key)
 		const apps = "/console/@current/apps"
 		page := apps + "/" + itoa(app.ID) + "/upgrade"
@@ -330,7 +330,7 @@ func TestConsoleUpgradesToReviewedCommit(t *testing.T) {
 		done := v.post(apps, several...)
 		v.want(200, "The upgrade leads to another commit than the one reviewed: review it again.", done)
 		v.want(200, "/apps/"+itoa(app.ID)+`/upgrade?tag=v2.0.0">Review it</a>`, done)
-		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Tag != "v1.0.0" {
+		if got := must(s.GetApp(t.Context(), app.ID))(t); got.Tag != "v1.0.0" {
 			t.Errorf("at %s, which nobody has reviewed", got.Tag)
 		}
 		v.want(200, "Banner is now at v2.0.0.", v.post(page+"?tag=v2.0.0", refused.fill(t, "upgrade")...))

@@ -48,7 +48,7 @@ func TestConsoleWebhooks(t *testing.T) {
 		}
 		v.want(200, id[:12], v.get(page))
 		v.want(200, `>Send again<span class="hidden">: webhook.test</span></button>`, v.get(page)) // with the name that is shown
-		delivery := must[client.Page[client.WebhookDelivery]](t)(s.ListDeliveries(t.Context(), 1, client.Range{})).Results[0]
+		delivery := must(s.ListDeliveries(t.Context(), 1, client.Range{}))(t).Results[0]
 		v.want(200, "on its way again. Reload this page", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
 		if again := <-came; again != id {
 			t.Errorf("%s came, then %s", id, again)
@@ -67,7 +67,7 @@ func TestConsoleWebhooks(t *testing.T) {
 		if second := secret.FindString(rotated.body); second == "" || second == first {
 			t.Errorf("%q, then %q", first, second)
 		}
-		if w := must[client.Webhook](t)(s.GetWebhook(t.Context(), 1)); w.URL != receiver.URL+"/hook" || len(w.Events) != 1 || w.Events[0] != "site.*" || !w.Enabled {
+		if w := must(s.GetWebhook(t.Context(), 1))(t); w.URL != receiver.URL+"/hook" || len(w.Events) != 1 || w.Events[0] != "site.*" || !w.Enabled {
 			t.Errorf("%+v", w)
 		}
 		other := visit(t, s, join(t, s))
@@ -87,7 +87,7 @@ func TestConsoleAddressIsNotKept(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		v := visit(t, s, s.key)
 		for _, stored := range []string{"https://hooks.x.example/services/canary", "https://hooks.x.example/?token=canary"} {
-			made := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: &stored, Events: []string{"app.*"}}))
+			made := must(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: &stored, Events: []string{"app.*"}}))(t)
 			page := "/console/@current/webhooks/" + itoa(made.ID)
 			resend := func(changed ...string) shown {
 				out := visit(t, s, "")
@@ -106,7 +106,7 @@ func TestConsoleAddressIsNotKept(t *testing.T) {
 			refused := resend("receiver", stored+"2", "description", "For all")
 			v.want(400, `<li><a href="#receiver">Address: `, refused)
 			v.want(200, "The webhook is changed: address, description.", v.post(page, refused.fill(t, "describe", "receiver", stored+"3")...))
-			if w := must[client.Webhook](t)(s.GetWebhook(t.Context(), made.ID)); w.URL != stored+"3" || w.Description != "For all" {
+			if w := must(s.GetWebhook(t.Context(), made.ID))(t); w.URL != stored+"3" || w.Description != "For all" {
 				t.Errorf("%+v", w)
 			}
 		}

@@ -64,7 +64,7 @@ func TestKeyIsShownFirst(t *testing.T) {
 	if _, err := io.ReadFull(shown, first); err != nil {
 		t.Fatal(err)
 	}
-	d := must[*db.DB](t)(db.Open(t.Context(), cfg.Database))
+	d := must(db.Open(t.Context(), cfg.Database))(t)
 	defer d.Close()
 	if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM sites`); err != nil || n != 0 {
 		t.Errorf("%d sites, %v", n, err)

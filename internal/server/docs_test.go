@@ -9,7 +9,6 @@ import (
 
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/org"
 )
 
 // The samples use the organization of the link in the console, or else the user's first one; for visitors who are not
@@ -22,9 +21,9 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	d := openDomain(t, cfg)
 	var ids []string
 	for _, name := range []string{"First", "Second", "Closed"} {
-		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), name))
+		o := must(d.Organizations.Create(t.Context(), name))(t)
 		if ids = append(ids, o.ID); name != "Closed" {
-			must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))
+			must(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Member))(t)
 		}
 	}
 	key := makeKey(t, d, "ada@x.example")

@@ -26,8 +26,8 @@ func await(t *testing.T, what string, want int, ask func() int) {
 // at returns a browser at another server that has the current cookies of v.
 func (v *visitor) at(s *running) *visitor {
 	v.Helper()
-	jar := must[*cookiejar.Jar](v.T)(cookiejar.New(nil))
-	jar.SetCookies(must[*url.URL](v.T)(url.Parse(s.URL)), v.http.Jar.Cookies(must[*url.URL](v.T)(url.Parse(v.url))))
+	jar := must(cookiejar.New(nil))(v.T)
+	jar.SetCookies(must(url.Parse(s.URL))(v.T), v.http.Jar.Cookies(must(url.Parse(v.url))(v.T)))
 	return &visitor{T: v.T, url: s.URL, http: http.Client{Jar: jar}}
 }
 
@@ -66,8 +66,8 @@ func TestEndsOnEveryServer(t *testing.T) {
 		v.post("/console/session/end")
 		refused("an ended session", 401, page(kept, "/console/keys"), page(keptThere, "/console/keys"))
 
-		owner := must[*client.Client](t)(client.New(here.URL, here.key))
-		made := must[client.NewKey](t)(owner.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}}))
+		owner := must(client.New(here.URL, here.key))(t)
+		made := must(owner.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}}))(t)
 		v = visit(t, here, made.APIKey)
 		kept, keptThere = v.at(here), v.at(there)
 		const self = "/api/users/@me"
@@ -81,7 +81,7 @@ func TestEndsOnEveryServer(t *testing.T) {
 		ada := join(t, here)
 		v = visit(t, here, ada)
 		kept, keptThere = v.at(here), v.at(there)
-		id := must[client.OrganizationInfo](t)(here.Get(t.Context())).ID
+		id := must(here.Get(t.Context()))(t).ID
 		members, membersPage := "/api/organizations/"+id+"/members", "/console/"+id+"/members"
 		holds("a member", page(kept, membersPage), page(keptThere, membersPage), api(here, ada, members), api(there, ada, members))
 		if err := here.RemoveMember(t.Context(), secondMember(t, here).ID); err != nil {

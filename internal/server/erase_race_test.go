@@ -37,13 +37,13 @@ func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 	t.Helper()
 	cfg := config.Config{Database: url, DataDir: t.TempDir(), Secret: "a secret that all servers of the tests share", InviteTTL: time.Hour}
 	d := openDomain(t, cfg)
-	o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"))
+	o := must(d.Organizations.Create(t.Context(), "Acme"))(t)
 	join := func(email string, level access.Level) access.Caller {
-		m := must[org.Membership](t)(d.Invites.AddMember(t.Context(), o.ID, email, level))
+		m := must(d.Invites.AddMember(t.Context(), o.ID, email, level))(t)
 		return access.Caller{UserID: m.User.ID, Level: level, Scope: access.All, Organization: o.Organization}
 	}
 	w := &inviting{Domain: d, join: join, owner: join("owner@x.example", access.Owner), ada: join(inviter, access.Admin)}
-	w.made = must[invite.Invite](t)(d.Invites.Create(t.Context(), w.ada, draftTo("bob@x.example")))
+	w.made = must(d.Invites.Create(t.Context(), w.ada, draftTo("bob@x.example")))(t)
 	link, _, err := d.Invites.Link(t.Context(), w.owner, w.made.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -217,12 +217,12 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	if _, err := w.Organizations.SetUser(t.Context(), inviter, org.SelfPatch{Email: patch.Of(married)}); err != nil {
 		t.Fatal(err)
 	}
-	other := must[org.Organization](t)(w.Organizations.Create(t.Context(), "Other"))
-	m := must[org.Membership](t)(w.Invites.AddMember(t.Context(), other.ID, "host@x.example", access.Owner))
+	other := must(w.Organizations.Create(t.Context(), "Other"))(t)
+	m := must(w.Invites.AddMember(t.Context(), other.ID, "host@x.example", access.Owner))(t)
 	host := access.Caller{UserID: m.User.ID, Level: m.Level, Scope: access.All, Organization: other.Organization}
 	w.Invites.Mails, w.Invites.Limits.Mails = true, 10
 	drafts := []invite.Draft{draftTo(inviter), draftTo(married)}
-	for _, i := range must[[]invite.Invite](t)(w.Invites.CreateBulk(t.Context(), host, drafts)) {
+	for _, i := range must(w.Invites.CreateBulk(t.Context(), host, drafts))(t) {
 		if i.TargetEmail == inviter {
 			if err := w.Invites.Delete(t.Context(), host, i.ID); err != nil {
 				t.Fatal(err)

@@ -9,11 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"foyer/client"
 	"foyer/internal/base/patch"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/source"
 	"foyer/internal/infra/db"
@@ -33,16 +31,16 @@ func TestSaveWhileItsUserIsErased(t *testing.T) {
 			url := dbtest.Postgres(t) // SQLite has one transaction at a time
 			cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
 			s := start(t, cfg)
-			id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+			id := must(s.Get(t.Context()))(t).ID
 			app := s.withSite(t, "export const n = 1")
 			d := openDomain(t, cfg)
-			ada := must[org.Membership](t)(d.Invites.AddMember(t.Context(), id, "ada@x.example", access.Admin))
+			ada := must(d.Invites.AddMember(t.Context(), id, "ada@x.example", access.Admin))(t)
 			key := makeKey(t, d, ada.User.Email)
 			path := s.URL + "/api/organizations/@current/pipeline_frontend_apps"
 			if tc.path != "" {
 				path += "/" + itoa(app.ID) + tc.path
 			}
-			save := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), tc.method, path, strings.NewReader(tc.body)))
+			save := must(http.NewRequestWithContext(t.Context(), tc.method, path, strings.NewReader(tc.body)))(t)
 			save.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
 			saved, erased := make(chan error, 1), make(chan error, 1)
 			raw := dbtest.Open(t, url)
@@ -102,10 +100,10 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 			t.Parallel()
 			dbtest.EachURL(t, func(t *testing.T, url string) {
 				w, _ := withInvite(t, url)
-				app := must[plugin.Plugin](t)(w.Plugins.Create(t.Context(), w.owner, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))
+				app := must(w.Plugins.Create(t.Context(), w.owner, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))(t)
 				for _, by := range []access.Caller{w.ada, w.owner} {
 					edit := source.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(itoa(by.UserID))}
-					must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), by, app.ID, plugin.Draft{}, []source.Edit{edit}))
+					must(w.Plugins.UpdateSource(t.Context(), by, app.ID, plugin.Draft{}, []source.Edit{edit}))(t)
 				}
 				if tc.before != nil {
 					if err := tc.before(t.Context(), w, app.ID); err != nil {
@@ -115,7 +113,7 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 				begin, erased := w.erase(t)
 				claim, _, err := w.Keys.Claim(t.Context(), w.owner, "another", "fingerprint", func(object any) access.Answer {
 					begin()
-					return access.Answer{Status: 200, Body: string(must[[]byte](t)(json.Marshal(object)))}
+					return access.Answer{Status: 200, Body: string(must(json.Marshal(object))(t))}
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -135,10 +133,10 @@ func TestWithdrawWhileErasing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, _ := withInvite(t, url)
-		app := must[plugin.Plugin](t)(w.Plugins.Create(t.Context(), w.ada, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))
+		app := must(w.Plugins.Create(t.Context(), w.ada, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))(t)
 		for _, text := range []string{"1", "2"} {
 			edit := source.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(text)}
-			must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), w.ada, app.ID, plugin.Draft{}, []source.Edit{edit}))
+			must(w.Plugins.UpdateSource(t.Context(), w.ada, app.ID, plugin.Draft{}, []source.Edit{edit}))(t)
 		}
 		claim, _, err := w.Keys.Claim(t.Context(), w.ada, "another", "fingerprint", func(any) access.Answer { return access.Answer{Status: 200} })
 		if err != nil {

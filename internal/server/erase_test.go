@@ -22,7 +22,6 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
-	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -39,13 +38,13 @@ func texts(t *testing.T, d *db.DB) map[string][]string {
 		names = `SELECT name FROM sqlite_schema WHERE type = 'table'`
 	}
 	all := map[string][]string{}
-	for _, table := range must[[]string](t)(db.All[string](t.Context(), d, nil, names)) {
+	for _, table := range must(db.All[string](t.Context(), d, nil, names))(t) {
 		row := `CAST(whole.* AS TEXT)` // not the table's name, because activity has a column of this name
 		if isSQLite {
-			columns := must[[]string](t)(db.All[string](t.Context(), d, nil, `SELECT name FROM pragma_table_info('`+table+`')`))
+			columns := must(db.All[string](t.Context(), d, nil, `SELECT name FROM pragma_table_info('`+table+`')`))(t)
 			row = `CAST(COALESCE("` + strings.Join(columns, `", '') || ' ' || COALESCE("`) + `", '') AS TEXT)`
 		}
-		all[table] = must[[]string](t)(db.All[string](t.Context(), d, nil, `SELECT `+row+` FROM `+table+` whole`))
+		all[table] = must(db.All[string](t.Context(), d, nil, `SELECT `+row+` FROM `+table+` whole`))(t)
 	}
 	return all
 }
@@ -99,7 +98,7 @@ func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...st
 		having = `SELECT DISTINCT m.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name IN `
 	}
 	filled := holding(t, d, text)
-	for _, table := range must[[]string](t)(db.All[string](t.Context(), d, nil, having+in)) {
+	for _, table := range must(db.All[string](t.Context(), d, nil, having+in))(t) {
 		if !slices.Contains(filled, table) && !slices.Contains(but, table) {
 			t.Errorf("%s has nothing to be erased: have this test fill it", table)
 		}
@@ -109,32 +108,32 @@ func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...st
 // furnishPerson makes a member who leaves their names and address wherever they can be, and returns them as they joined.
 func furnishPerson(t *testing.T, s *running, d *server.Domain, elsewhere *client.Organization, mails *mailtest.Server, email, first, last string) client.Accepted {
 	t.Helper()
-	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: first}))
-	anybody := must[*client.Client](t)(client.New(s.URL, ""))
+	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: first}))(t)
+	anybody := must(client.New(s.URL, ""))(t)
 	token := path.Base(mailedLink(t, mails, email, "/invite/"))
-	accepted := must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), token, client.Names{LastName: &last}))
+	accepted := must(anybody.AcceptInvitation(t.Context(), token, client.Names{LastName: &last}))(t)
 	if err := anybody.RequestSignIn(t.Context(), email); err != nil {
 		t.Fatal(err)
 	}
 	visit(t, s, accepted.APIKey).get("/console")
-	theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(accepted.Organization.ID)
+	theirs := must(client.New(s.URL, accepted.APIKey))(t).Organization(accepted.Organization.ID)
 	number := strconv.FormatInt(accepted.User.ID, 10)
-	must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob" + number + "@x.example"}))
-	must[client.Invite](t)(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
+	must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob" + number + "@x.example"}))(t)
+	must(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))(t)
 
-	again := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/organizations/@current/invites/bulk", strings.NewReader(`[{"target_email":"carl`+number+`@x.example"}]`)))
+	again := must(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/organizations/@current/invites/bulk", strings.NewReader(`[{"target_email":"carl`+number+`@x.example"}]`)))(t)
 	again.Header = http.Header{"Authorization": {"Bearer " + accepted.APIKey}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
 	if got := do(t, again); got.status != 200 || !strings.Contains(got.body, email) { // it shows the maker of the invite
 		t.Errorf("%d: %s", got.status, got.body)
 	}
 
-	user := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
+	user := must(d.Organizations.UserByEmail(t.Context(), email))(t)
 	key, _, err := d.Keys.Create(t.Context(), access.Draft{UserID: user.ID, Scope: access.All})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wanted := org.SelfPatch{Email: patch.Of("new." + email), LastName: patch.Of(last + " Byron")}
-	must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: user.ID, KeyID: key.ID, Scope: access.All}, wanted))
+	must(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: user.ID, KeyID: key.ID, Scope: access.All}, wanted))(t)
 	mailedLink(t, mails, email, "/signin/") // the request for it is removed by then, or will be soon
 	return accepted
 }
@@ -145,7 +144,7 @@ func mailedLink(t *testing.T, mails *mailtest.Server, email, prefix string) stri
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for n := 1; ; n++ {
-		m := must[[]mailtest.Mail](t)(mails.Wait(ctx, n))[n-1]
+		m := must(mails.Wait(ctx, n))(t)[n-1]
 		if link := regexp.MustCompile(prefix + `[\w-]+`).FindString(m.Text(t)); link != "" && m.To[0] == email {
 			return link
 		}
@@ -163,11 +162,11 @@ func TestEraseUser(t *testing.T) {
 		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", InviteLimit: 100, MailLimit: 100}
 		s := start(t, cfg)
 		d := openDomain(t, cfg)
-		elsewhere := must[*client.Client](t)(client.New(s.URL, ownerElsewhere(t, cfg))).Organization(client.Current)
+		elsewhere := must(client.New(s.URL, ownerElsewhere(t, cfg)))(t).Organization(client.Current)
 		const stays = "bystander@x.example"
 		furnishPerson(t, s, d, elsewhere, mails, stays, "Bystander", "Who")
 		accepted := furnishPerson(t, s, d, elsewhere, mails, email, first, last)
-		theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(accepted.Organization.ID)
+		theirs := must(client.New(s.URL, accepted.APIKey))(t).Organization(accepted.Organization.ID)
 
 		raw := dbtest.Open(t, url)
 		for _, of := range []string{email, stays} {
@@ -191,8 +190,8 @@ func TestEraseUser(t *testing.T) {
 			if err := server.Backup(t.Context(), cfg, backup); err != nil {
 				t.Fatal(err)
 			}
-			for _, file := range append(must[[]string](t)(filepath.Glob(path+"*")), backup) {
-				if personal.Match(must[[]byte](t)(os.ReadFile(file))) {
+			for _, file := range append(must(filepath.Glob(path+"*"))(t), backup) {
+				if personal.Match(must(os.ReadFile(file))(t)) {
 					t.Errorf("%s has it", filepath.Base(file))
 				}
 			}
@@ -203,14 +202,14 @@ func TestEraseUser(t *testing.T) {
 		if again := browse(t, "GET", s.URL+"/api/users/@me", map[string][]string{"Authorization": {"Bearer " + accepted.APIKey}}); again.status == 200 {
 			awaitRefused(t, s, accepted.APIKey)
 		}
-		if shown := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results; len(shown) != 4 || personal.MatchString(fmt.Sprint(shown)) {
+		if shown := must(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))(t).Results; len(shown) != 4 || personal.MatchString(fmt.Sprint(shown)) {
 			t.Errorf("%+v", shown)
 		}
 		if personal.MatchString(s.log.String()[logged:]) {
 			t.Error("the log has it")
 		}
 		verifyAll(t, d)
-		users := must[client.Page[client.AuditEntry]](t)(s.ListAudit(t.Context(), client.AuditFilter{ItemID: accepted.User.UUID}, client.Range{})).Results
+		users := must(s.ListAudit(t.Context(), client.AuditFilter{ItemID: accepted.User.UUID}, client.Range{}))(t).Results
 		if len(users) == 0 || !users[0].Erased {
 			t.Errorf("the activity does not say that it was erased: %+v", users)
 		}
@@ -226,16 +225,16 @@ func TestEraseUserWithoutTheirAddress(t *testing.T) {
 		w, ctx := withInvite(t, url)
 		set := func(email string, p org.SelfPatch) {
 			t.Helper()
-			must[org.User](t)(w.Organizations.SetUser(t.Context(), email, p))
+			must(w.Organizations.SetUser(t.Context(), email, p))(t)
 		}
 		set(inviter, org.SelfPatch{LastName: patch.Of(name)})
-		must[invite.Invite](t)(w.Invites.Resend(ctx, w.owner, w.made.ID))
+		must(w.Invites.Resend(ctx, w.owner, w.made.ID))(t)
 		set(inviter, org.SelfPatch{Email: patch.Of(email)})
 		w.join(inviter, access.Member)
 		if tables := holding(t, w.DB, name); !slices.Equal(tables, []string{"activity", "idempotency", "users"}) {
 			t.Errorf("%q have the name before", tables)
 		}
-		must[org.User](t)(w.Organizations.EraseUser(t.Context(), email))
+		must(w.Organizations.EraseUser(t.Context(), email))(t)
 		wantGone(t, w.DB, name)
 	})
 }
@@ -245,12 +244,12 @@ func TestEraseUserRecordsInvites(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, _ := withInvite(t, url)
-		elsewhere := must[org.Organization](t)(w.Organizations.Create(t.Context(), "Umbrella"))
-		must[org.Membership](t)(w.Invites.AddMember(t.Context(), elsewhere.ID, w.made.TargetEmail, access.Member))
-		must[org.User](t)(w.Organizations.EraseUser(t.Context(), w.made.TargetEmail))
-		got := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), w.DB, activity.Filter{
+		elsewhere := must(w.Organizations.Create(t.Context(), "Umbrella"))(t)
+		must(w.Invites.AddMember(t.Context(), elsewhere.ID, w.made.TargetEmail, access.Member))(t)
+		must(w.Organizations.EraseUser(t.Context(), w.made.TargetEmail))(t)
+		got := must(activity.List(t.Context(), w.DB, activity.Filter{
 			OrganizationID: w.made.OrganizationID, ItemID: w.made.ID, Verb: activity.Deleted,
-		}, page.First)).Items
+		}, page.First))(t).Items
 		if len(got) != 1 || got[0].Name != "" || !got[0].Erased || got[0].User.ID != 0 {
 			t.Errorf("%+v", got)
 		}
@@ -267,8 +266,8 @@ func awaitRefused(t *testing.T, s *running, key string) {
 
 func verifyAll(t *testing.T, d *server.Domain) {
 	t.Helper()
-	for _, id := range must[[]string](t)(activity.Chains(t.Context(), d.DB)) {
-		if v := must[activity.Verified](t)(activity.Verify(t.Context(), d.DB, id, activity.Kept{})); v.Wrong != "" {
+	for _, id := range must(activity.Chains(t.Context(), d.DB))(t) {
+		if v := must(activity.Verify(t.Context(), d.DB, id, activity.Kept{}))(t); v.Wrong != "" {
 			t.Errorf("%s: %s", id, v.Wrong)
 		}
 	}
@@ -283,7 +282,7 @@ func TestEraseUserRefusesTheLastOwner(t *testing.T) {
 		if _, err := d.Organizations.EraseUser(t.Context(), "ada@x.example"); err == nil || !strings.Contains(err.Error(), "last owner of organization") {
 			t.Errorf("got %v", err)
 		}
-		must[client.OrganizationInfo](t)(s.Get(t.Context())) // the key is still valid
+		must(s.Get(t.Context()))(t) // the key is still valid
 	})
 }
 
@@ -291,7 +290,7 @@ func TestEraseUserRefusesTheLastOwner(t *testing.T) {
 func hooked(t *testing.T, s *running) int64 {
 	t.Helper()
 	hook := client.WebhookPatch{URL: new("https://hooks.acme.example/foyer"), Events: []string{"webhook.test"}}
-	return must[client.Webhook](t)(s.CreateWebhook(t.Context(), hook)).ID
+	return must(s.CreateWebhook(t.Context(), hook))(t).ID
 }
 
 // fillBackground fills the tables of an organization that otherwise only time and traffic fill.
@@ -321,22 +320,22 @@ func TestEraseOrganization(t *testing.T) {
 		s := start(t, cfg)
 		furnish(t, s)
 		shared := true
-		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results
-		must[client.App](t)(s.UpdateApp(t.Context(), apps[0].ID, client.AppPatch{IsGlobal: &shared}))
-		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		c := must[*client.Client](t)(client.New(s.URL, s.key))
-		bound := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: id}))
+		apps := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Results
+		must(s.UpdateApp(t.Context(), apps[0].ID, client.AppPatch{IsGlobal: &shared}))(t)
+		id := must(s.Get(t.Context()))(t).ID
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
+		c := must(client.New(s.URL, s.key))(t)
+		bound := must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: id}))(t)
 		visit(t, s, bound.APIKey).get("/console")
 		otherID, kept := joinElsewhere(t, cfg, "owner@elsewhere.example")
-		elsewhere := must[*client.Client](t)(client.New(s.URL, kept)).Organization(client.Current)
+		elsewhere := must(client.New(s.URL, kept))(t).Organization(client.Current)
 		there := &running{Organization: elsewhere, URL: s.URL, key: kept}
 		furnish(t, there)
-		theirs := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))
+		theirs := must(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))(t)
 		const source = "export const onlyOurs = 1"
 		global := s.withSite(t, source)
-		must[client.App](t)(s.UpdateApp(t.Context(), global.ID, client.AppPatch{IsGlobal: &shared}))
-		if placed := must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), theirs.ID, client.PlacementDraft{AppID: global.ID})); placed.Running == nil {
+		must(s.UpdateApp(t.Context(), global.ID, client.AppPatch{IsGlobal: &shared}))(t)
+		if placed := must(elsewhere.PlaceApp(t.Context(), theirs.ID, client.PlacementDraft{AppID: global.ID}))(t); placed.Running == nil {
 			t.Errorf("elsewhere: %+v", placed)
 		}
 
@@ -344,7 +343,7 @@ func TestEraseOrganization(t *testing.T) {
 		raw := dbtest.Open(t, url)
 		for i, s := range []*running{s, there} {
 			joinAs(t, s, "accepts"+strconv.Itoa(i)+"@x.example")
-			must[client.Webhook](t)(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))
+			must(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))(t)
 			fillBackground(t, raw, []string{id, otherID}[i])
 		}
 		if _, err := activity.NumberAll(t.Context(), raw); err != nil {
@@ -377,7 +376,7 @@ func TestEraseOrganization(t *testing.T) {
 			t.Errorf("%q still have it", found)
 		}
 		events := func(id string) int {
-			return must[int](t)(db.One[int](t.Context(), raw, nil, `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id))
+			return must(db.One[int](t.Context(), raw, nil, `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id))(t)
 		}
 		if left, others := events(id), events(otherID); left != 0 || others == 0 {
 			t.Errorf("%d events are left, and %d of the other organization", left, others)
@@ -387,7 +386,7 @@ func TestEraseOrganization(t *testing.T) {
 		if got := browse(t, "GET", s.URL+"/api/organizations/"+id, map[string][]string{"Authorization": {"Bearer " + s.key}}); got.status != 404 {
 			t.Errorf("%d: %s", got.status, got.body)
 		}
-		orphan := must[client.Placement](t)(elsewhere.GetPlacement(t.Context(), theirs.ID, global.ID))
+		orphan := must(elsewhere.GetPlacement(t.Context(), theirs.ID, global.ID))(t)
 		if orphan.Running != nil || orphan.Held == nil || *orphan.Held != "The app is gone." {
 			t.Errorf("an app of the organization elsewhere: %+v", orphan)
 		}
@@ -397,7 +396,7 @@ func TestEraseOrganization(t *testing.T) {
 		if err := elsewhere.DeletePlacement(t.Context(), theirs.ID, global.ID); err != nil {
 			t.Error(err)
 		}
-		if n := must[client.Page[client.App]](t)(elsewhere.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Count; n != 1 {
+		if n := must(elsewhere.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Count; n != 1 {
 			t.Errorf("%d apps elsewhere", n)
 		}
 		verifyAll(t, d)
@@ -422,9 +421,9 @@ func TestSaveWhileErasing(t *testing.T) {
 		url := dbtest.Postgres(t)
 		s := start(t, config.Config{Database: url})
 		app := s.withSite(t, "export const n = 1")
-		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: &global}))
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
-		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: &global}))(t)
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
+		must(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))(t)
 		whileErasing(t, s, url, []int{3}, func(ctx context.Context) error {
 			_, err := s.UpdateSource(ctx, app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}})
 			return err
@@ -450,7 +449,7 @@ func whileErasing(t *testing.T, s *running, url string, after []int, change func
 	cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
 	d := openDomain(t, cfg)
 	raw := dbtest.Open(t, url)
-	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+	id := must(s.Get(t.Context()))(t).ID
 	changed, begun := make(chan error, len(after)), 0
 	begin := func(ctx context.Context, tx *db.Tx, _ string) error {
 		if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // the pending statements have run when this returns

@@ -33,7 +33,7 @@ func serveIfAsked() {
 func startProcess(t *testing.T) (s *running, pid int) {
 	t.Helper()
 	s = &running{key: access.NewKey(), log: newLockedBuffer()}
-	cmd := exec.CommandContext(t.Context(), must[string](t)(os.Executable()))
+	cmd := exec.CommandContext(t.Context(), must(os.Executable())(t))
 	cmd.Env = []string{
 		serveVariable + "=1", "FOYER_LISTEN=127.0.0.1:0", "FOYER_BOOTSTRAP_KEY=" + s.key,
 		"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_UPSTREAM_ALLOW=127.0.0.0/8", "FOYER_RATE_LIMIT=off",
@@ -52,7 +52,7 @@ func startProcess(t *testing.T) (s *running, pid int) {
 		ended <- nil
 		t.Fatalf("the server did not start: %v\n%s", err, s.log.String())
 	}
-	s.Organization = must[*client.Client](t)(client.New(s.URL, s.key)).Organization(client.Current)
+	s.Organization = must(client.New(s.URL, s.key))(t).Organization(client.Current)
 	return s, cmd.Process.Pid
 }
 
@@ -65,7 +65,7 @@ func peakMemory(t *testing.T, pid int) int {
 	}
 	for line := range bytes.Lines(status) {
 		if value, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
-			return 1024 * must[int](t)(strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(string(value)), " kB")))
+			return 1024 * must(strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(string(value)), " kB")))(t)
 		}
 	}
 	t.Fatal("VmHWM is not there")
@@ -101,7 +101,7 @@ func TestHostileWork(t *testing.T) {
 		upstreamtest.Entry{Mode: "100644", Name: "site.ts", Object: blob},
 	))
 	bomb.Git(t, "", "repack", "-adq") // otherwise the host would spend the time of a fetch on compressing it
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))(t)
 	save := func(text string) func() {
 		return func() {
 			var got client.AppSource
@@ -132,7 +132,7 @@ func TestHostileWork(t *testing.T) {
 				work()
 			}()
 			for working := true; working; {
-				must[client.App](t)(s.GetApp(t.Context(), app.ID))
+				must(s.GetApp(t.Context(), app.ID))(t)
 				select {
 				case <-done:
 					working = false

@@ -67,13 +67,13 @@ func wantBounded(t *testing.T, pid int, answered map[int]int) {
 // largeApp makes an app with 10 MiB of source, and returns its path.
 func (s *running) largeApp(t *testing.T) string {
 	t.Helper()
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))(t)
 	for _, half := range []string{"a", "b"} {
 		files := map[string]*string{}
 		for i := range 5 {
 			files[fmt.Sprint(half, i, ".txt")] = new(strings.Repeat(half, 1<<20))
 		}
-		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))
+		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))(t)
 	}
 	return "/" + itoa(app.ID)
 }
@@ -85,7 +85,7 @@ func TestSlowReaders(t *testing.T) {
 	path := s.largeApp(t) + "/source"
 	for i := range 16 {
 		schema := fmt.Sprintf(`[%q]`, strings.Repeat("x", 1_000_000))
-		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i), ConfigSchema: []byte(schema)}))
+		must(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i), ConfigSchema: []byte(schema)}))(t)
 	}
 	other := &running{URL: s.URL, key: join(t, s)}
 	answered := map[int]int{}
@@ -124,7 +124,7 @@ func TestSlowReaders(t *testing.T) {
 func TestHeldBodies(t *testing.T) {
 	t.Parallel()
 	s, pid := startProcess(t)
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))(t)
 	body := `{"source":{"a.txt":"` + strings.Repeat("a", wire.MaxSourceBody-100) + `"}}`
 	answered := map[int]int{}
 	var conns []net.Conn
@@ -178,7 +178,7 @@ func TestHeldBodiesWithoutAKey(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, InFlightLimit: 16 << 20, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
-		sites := "/sites/" + must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})).Token
+		sites := "/sites/" + must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t).Token
 		s.withhold(t, "192.0.2.1", "/console/session")
 		s.withhold(t, "192.0.2.2", "/invite/abc")
 		visit(t, s, s.keyFor(t, "*")) // no key is cached any more

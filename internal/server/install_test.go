@@ -28,15 +28,15 @@ func TestRealManifests(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
 	each(t, func(t *testing.T, s *running) {
-		names := must[[]string](t)(filepath.Glob(testdata + "plugin_json/*.json"))
+		names := must(filepath.Glob(testdata + "plugin_json/*.json"))(t)
 		if len(names) != 9 {
 			t.Fatalf("%d files, want 9", len(names))
 		}
 		for _, name := range names {
-			text := string(must[[]byte](t)(os.ReadFile(name)))
+			text := string(must(os.ReadFile(name))(t))
 			repo := host.Repo(t, filepath.Base(name)+filepath.Base(t.Name()))
 			repo.Commit(t, map[string]string{"plugin.json": text})
-			app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+			app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 			var want struct {
 				Name   string `json:"name"`
 				Config any    `json:"config"`
@@ -62,7 +62,7 @@ func TestManifestVariants(t *testing.T) {
 		"feedback-app_8d39705_malformed.json":      false,
 	} {
 		repo := host.Repo(t, name)
-		repo.Commit(t, map[string]string{"plugin.json": string(must[[]byte](t)(os.ReadFile(testdata + "plugin_json_variants/" + name)))})
+		repo.Commit(t, map[string]string{"plugin.json": string(must(os.ReadFile(testdata + "plugin_json_variants/" + name))(t))})
 		_, err := s.CreateApp(t.Context(), custom(repo, ""))
 		if fine && err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -112,12 +112,12 @@ func TestRefusedInstalls(t *testing.T) {
 			t.Log(name)
 			refused(t, err, test.status, test.code, test.attr)
 		}
-		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))
-		activity := must[client.AppPage[client.Activity]](t)(s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{}))
+		apps := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t)
+		activity := must(s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{}))(t)
 		if apps.Count != 0 || activity.Count != 0 {
 			t.Errorf("left behind: %d apps, %d entries", apps.Count, activity.Count)
 		}
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: "custom", URL: nameless.URL, Name: "Given", Capabilities: json.RawMessage(`{"a":1}`)}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: "custom", URL: nameless.URL, Name: "Given", Capabilities: json.RawMessage(`{"a":1}`)}))(t)
 		if app.Name != "Given" || string(app.Capabilities) != `{"a":1}` || len(app.Tag) != 40 || app.LatestTag != app.Tag {
 			t.Errorf("what plugin.json leaves open: %+v", app)
 		}
@@ -141,9 +141,9 @@ func TestCredentials(t *testing.T) {
 			return true
 		})
 		url := strings.Replace(repo.URL, "http://", "http://ada:hunter2@", 1) + "?key=k3y"
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginCustom, URL: url}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginCustom, URL: url}))(t)
 		repo.Tag(t, "v2.0.0", repo.Commit(t, files("v2.0.0")))
-		app = must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{}))
+		app = must(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{}))(t)
 		if app.URL != repo.URL || app.Tag != "v2.0.0" || refusals.Load() != 0 {
 			t.Errorf("got %+v, %d requests without credentials", app, refusals.Load())
 		}
@@ -228,7 +228,7 @@ func TestCatalogEntry(t *testing.T) {
 	if strings.Contains(got.body, "<script>alert") || strings.Contains(got.body, "<img") || len(got.body) > maxBytes {
 		t.Errorf("%d bytes: %s", len(got.body), got.body)
 	}
-	if made := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})); made.Count != 0 {
+	if made := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t); made.Count != 0 {
 		t.Errorf("looking has installed %+v", made.Results)
 	}
 	v.want(200, "site.ts</bdi> does not compile", v.get("/console/@current/apps/catalog?name=Other&url="+url.QueryEscape(broken.URL)))
@@ -247,7 +247,7 @@ func TestCatalog(t *testing.T) {
 	host := upstreamtest.NewHost(t)
 	repo := publish(t, host, "listed", "v1.0.0")
 	catalog := filepath.Join(t.TempDir(), "catalog.json")
-	text := string(must[[]byte](t)(os.ReadFile(testdata + "catalog.json")))
+	text := string(must(os.ReadFile(testdata + "catalog.json"))(t))
 	text = strings.Replace(text, "[", `[{"name": "Listed", "url": "`+repo.URL+`", "description": "D", "verified": true},`, 1)
 	if err := os.WriteFile(catalog, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -255,13 +255,13 @@ func TestCatalog(t *testing.T) {
 	s := start(t, config.Config{Catalog: catalog})
 	list := func(offset int) client.AppPage[client.CatalogApp] {
 		t.Helper()
-		return must[client.AppPage[client.CatalogApp]](t)(s.ListRepository(t.Context(), client.Range{Limit: 10, Offset: offset}))
+		return must(s.ListRepository(t.Context(), client.Range{Limit: 10, Offset: offset}))(t)
 	}
 	first := list(0)
 	if first.Count != 71 || first.Name != "Listed" || first.ID != 0 || len(first.Results) != 10 || first.Results[0].Installed || !first.Results[0].Verified {
 		t.Errorf("got %+v", first)
 	}
-	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginRepository, Name: "Listed"}))
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginRepository, Name: "Listed"}))(t)
 	if app.PluginType != client.PluginRepository || app.Name != "Banner" || app.Tag != "v1.0.0" {
 		t.Errorf("installed %+v", app)
 	}
@@ -276,7 +276,7 @@ func TestCatalog(t *testing.T) {
 	v.want(200, "Settings", v.get("/console/@current"+page))
 	v.want(404, "The catalog has no app of this name", v.get("/console/@current/apps/catalog?name=Nothing"))
 	v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
-	installed := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results
+	installed := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Results
 	v.want(200, "1 checked; 0 can be upgraded.", v.post("/console/@current/apps", "do", "check", "app", itoa(installed[len(installed)-1].ID)))
 	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
 	entry := v.get("/console/@current" + page)
@@ -303,19 +303,19 @@ func TestSaveOnInstalled(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, upstreamtest.NewHost(t), "banner", "v1.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
-		installed := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID))
-		saved := must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const mine = 1")}}))
+		app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
+		installed := must(s.GetSource(t.Context(), app.ID))(t)
+		saved := must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const mine = 1")}}))(t)
 		if saved.Tag != "v1.0.0" || *saved.Bundle == *installed.Bundle {
 			t.Errorf("saved %+v", saved)
 		}
-		versions := must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app.ID, client.Range{}))
+		versions := must(s.ListVersions(t.Context(), app.ID, client.Range{}))(t)
 		top := versions.Results[0]
 		if versions.Count != 2 || top.Tag != "v1.0.0" || top.Commit != "" || !top.Current || top.CreatedBy == nil || len(versions.Results[1].Commit) != 40 {
 			t.Errorf("versions %+v", versions)
 		}
-		must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.0.0")}}))
-		if again := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID)); *again.Bundle != *installed.Bundle {
+		must(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.0.0")}}))(t)
+		if again := must(s.GetSource(t.Context(), app.ID))(t); *again.Bundle != *installed.Bundle {
 			t.Errorf("again %+v", again)
 		}
 	})
@@ -327,7 +327,7 @@ func TestFailedUpgrade(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		host := upstreamtest.NewHost(t)
 		repo := publish(t, host, "banner", "v1.0.0")
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 		state := func() string {
 			t.Helper()
 			var all strings.Builder

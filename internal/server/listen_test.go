@@ -56,8 +56,8 @@ func TestUnixSocket(t *testing.T) {
 		}
 	})
 	s := start(t, config.Config{Listen: "unix:" + path, BaseURL: socketBase})
-	c := must[*client.Client](t)(client.New("http://foyer", s.key, client.WithHTTPClient(over(t, path))))
-	app := must[client.App](t)(c.Organization(client.Current).CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+	c := must(client.New("http://foyer", s.key, client.WithHTTPClient(over(t, path))))(t)
+	app := must(c.Organization(client.Current).CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))(t)
 	if app.Name != "Mine" || s.URL != socketBase {
 		t.Errorf("got %+v from %s", app, s.URL)
 	}

@@ -46,7 +46,7 @@ func fill(t *testing.T, s *running, apps, rare, invites, members int) {
 		_, err := s.CreateInvites(t.Context(), drafts)
 		return err
 	})
-	anybody := must[*client.Client](t)(client.New(s.URL, ""))
+	anybody := must(client.New(s.URL, ""))(t)
 	inParallel(t, members, func(i int) error {
 		made, err := s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: fmt.Sprintf("member%d.%d@x.example", members, i)})
 		if err != nil {
@@ -77,8 +77,8 @@ func inParallel(t *testing.T, n int, do func(i int) error) {
 // it uses one that exists.
 func listPaths(t *testing.T, s *running) []string {
 	t.Helper()
-	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))
-	apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{Site: sites.Results[0].ID}, client.Range{}))
+	sites := must(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))(t)
+	apps := must(s.ListApps(t.Context(), client.AppFilter{Site: sites.Results[0].ID}, client.Range{}))(t)
 	var all []string
 	for _, route := range (&api.API{}).Routes() {
 		if below, ok := strings.CutPrefix(route.Path, "/api/organizations/{organization_id}"); ok && route.Method == "GET" && !strings.Contains(below, "{") {
@@ -108,7 +108,7 @@ func TestLists(t *testing.T) { // not parallel: it measures
 		cfg := config.Config{Database: database, DataDir: t.TempDir(), Secret: "a secret that both have", InviteTTL: time.Hour}
 		large := start(t, cfg)
 		small := &running{URL: large.URL, key: ownerElsewhere(t, cfg)}
-		small.Organization = must[*client.Client](t)(client.New(small.URL, small.key)).Organization(client.Current)
+		small.Organization = must(client.New(small.URL, small.key))(t).Organization(client.Current)
 		began := time.Now()
 		fill(t, small, 200, 2, 100, 100) // full pages, as in the large one
 		fill(t, large, 10_000, 20, 10_000, 1_000)
@@ -135,8 +135,8 @@ func compare(t *testing.T, small, large *running) {
 	}
 	for range rounds {
 		for _, s := range of {
-			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Changes"}))
-			invited := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "changes@x.example"}))
+			app := must(s.CreateApp(t.Context(), client.AppDraft{Name: "Changes"}))(t)
+			invited := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "changes@x.example"}))(t)
 			if s.DeleteApp(t.Context(), app.ID) != nil || s.DeleteInvite(t.Context(), invited.ID) != nil {
 				t.Fatal("they cannot be deleted")
 			}

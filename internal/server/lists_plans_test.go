@@ -50,9 +50,9 @@ func TestListsReadIndexes(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		tracer, spans := collector(t, "")
 		s := startTraced(t, config.Config{Database: database}, tracer)
-		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "App"}))
-		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Site")}))
-		hook := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://hooks.example.com/foyer"), Events: []string{"app.*"}}))
+		app := must(s.CreateApp(t.Context(), client.AppDraft{Name: "App"}))(t)
+		site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Site")}))(t)
+		hook := must(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://hooks.example.com/foyer"), Events: []string{"app.*"}}))(t)
 		named := strings.NewReplacer("APP", itoa(app.ID), "SITE", itoa(site.ID), "HOOK", itoa(hook.ID))
 		v := &visitor{T: t, url: s.URL}
 		ask := func(path string) {

@@ -58,7 +58,7 @@ func start(t *testing.T, cfg config.Config) *running {
 // openDomain opens the database in the settings until the test ends, as a command does.
 func openDomain(t *testing.T, cfg config.Config) *server.Domain {
 	t.Helper()
-	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+	d := must(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -105,7 +105,7 @@ func run(t *testing.T, srv server.Server, key func() string) *running {
 		t.Fatalf("the server did not start: %v", err)
 	}
 	s.key = key()
-	s.Organization = must[*client.Client](t)(client.New(s.URL, s.key)).Organization(client.Current)
+	s.Organization = must(client.New(s.URL, s.key))(t).Organization(client.Current)
 	return s
 }
 
@@ -144,8 +144,8 @@ func (b *lockedBuffer) String() string {
 // keyFor makes another key of the user of s.key, with some scopes.
 func (s *running) keyFor(t *testing.T, scopes ...string) string {
 	t.Helper()
-	c := must[*client.Client](t)(client.New(s.URL, s.key))
-	return must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: scopes})).APIKey
+	c := must(client.New(s.URL, s.key))(t)
+	return must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: scopes}))(t).APIKey
 }
 
 // address returns the address that the log has with a message.
@@ -161,7 +161,7 @@ func (s *running) address(t *testing.T, message string) string {
 // send makes a request with the owner's key; path is below the organization's apps.
 func (s *running) send(t *testing.T, method, path, body string) answer {
 	t.Helper()
-	r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), method, s.URL+"/api/organizations/@current/pipeline_frontend_apps"+path, strings.NewReader(body)))
+	r := must(http.NewRequestWithContext(t.Context(), method, s.URL+"/api/organizations/@current/pipeline_frontend_apps"+path, strings.NewReader(body)))(t)
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -172,7 +172,7 @@ func (s *running) send(t *testing.T, method, path, body string) answer {
 // browse makes a request without a key.
 func browse(t *testing.T, method, url string, header http.Header) answer {
 	t.Helper()
-	r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), method, url, nil))
+	r := must(http.NewRequestWithContext(t.Context(), method, url, nil))(t)
 	maps.Copy(r.Header, header)
 	return do(t, r)
 }
@@ -206,9 +206,9 @@ func refused(t *testing.T, err error, status int, code, attr string) {
 	}
 }
 
-func must[T any](t *testing.T) func(T, error) T {
-	t.Helper()
-	return func(v T, err error) T {
+// must returns what a call has returned, or ends the test with its error: must(call())(t).
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ func TestSignInByProvider(t *testing.T) {
 		v.want(401, "Sign in", v.post("/console/session/end"))
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"email": "changed@x.example", "email_verified": false}})
 		v.want(200, "overview", v.get("/console/session/oidc"))
-		members := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results
+		members := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results
 		if len(members) != 1 || members[0].User.Email != "ada@x.example" || !members[0].User.IsEmailVerified {
 			t.Errorf("%+v", members)
 		}
@@ -76,12 +76,12 @@ func TestSignInByProviderRefused(t *testing.T) {
 			v.want(test.status, `href="/console">Go to the sign-in page`, got)
 			v.want(401, "Sign in with", v.get("/console"))
 			for _, table := range []string{"sessions", "identities"} {
-				if n := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM `+table)); n != 0 {
+				if n := must(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM `+table))(t); n != 0 {
 					t.Errorf("%s: %d %s", name, n, table)
 				}
 			}
 		}
-		if n := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`)); n != 1 {
+		if n := must(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`))(t); n != 1 {
 			t.Errorf("%d users", n)
 		}
 		if strings.Contains(s.log.String(), "the secret of the client") {
@@ -103,7 +103,7 @@ func TestSignInByProviderReplayed(t *testing.T) {
 			}
 			return nil
 		}
-		here := must[*url.URL](t)(url.Parse(s.URL))
+		here := must(url.Parse(s.URL))(t)
 		v.get("/console/session/oidc")
 		cookies := v.http.Jar.Cookies(here)
 		stranger := visit(t, s, "")
@@ -112,7 +112,7 @@ func TestSignInByProviderReplayed(t *testing.T) {
 		swapped := strings.Replace(callback, "state=", "state=x", 1)
 		v.want(400, "begin again", v.get(swapped))
 		jar := func() {
-			v.http.Jar = must[*cookiejar.Jar](t)(cookiejar.New(nil))
+			v.http.Jar = must(cookiejar.New(nil))(t)
 			v.http.Jar.SetCookies(here, cookies)
 		}
 		jar()
@@ -123,7 +123,7 @@ func TestSignInByProviderReplayed(t *testing.T) {
 			Database: dbURL, OIDC: config.OIDC{Issuer: p.URL, ClientID: "foyer", ClientSecret: "the secret of the client", Scopes: []string{"openid"}},
 		}), "")
 		if strings.HasPrefix(dbURL, "postgres:") { // a second server with the same secret
-			other.http.Jar.SetCookies(must[*url.URL](t)(url.Parse(other.url)), cookies)
+			other.http.Jar.SetCookies(must(url.Parse(other.url))(t), cookies)
 			other.want(400, "or it was already used", other.get(callback))
 		}
 	})

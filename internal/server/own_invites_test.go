@@ -30,9 +30,9 @@ func (v *visitor) answer(page shown, organization, do string, form ...string) sh
 func inviteFrom(t *testing.T, cfg config.Config, s *running, organization, email string) client.Invite {
 	t.Helper()
 	_, key := joinElsewhere(t, cfg, "host@"+strings.ToLower(organization)+".example")
-	theirs := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
-	must[client.OrganizationInfo](t)(theirs.Change(t.Context(), client.OrganizationPatch{Name: &organization}))
-	return must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: "Eve", Message: "Come in!"}))
+	theirs := must(client.New(s.URL, key))(t).Organization(client.Current)
+	must(theirs.Change(t.Context(), client.OrganizationPatch{Name: &organization}))(t)
+	return must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: "Eve", Message: "Come in!"}))(t)
 }
 
 // An invited person signs in by the identity provider before they are a user. Nothing is stored before they accept.
@@ -45,14 +45,14 @@ func TestGuestByProvider(t *testing.T) {
 		wantMade := func(users, others int) {
 			t.Helper()
 			for table, want := range map[string]int{"users": users, "sessions": others, "identities": others} {
-				if n := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM `+table)); n != want {
+				if n := must(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM `+table))(t); n != want {
 					t.Errorf("%d %s, want %d", n, table, want)
 				}
 			}
 		}
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
 		inviteFrom(t, cfg, s, "Umbrella", "eve@x.example")
-		before := must[int](t)(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`))
+		before := must(db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users`))(t)
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "Eve@x.example"}})
 		v := visit(t, s, "")
 		page := v.get("/console/session/oidc?then=/console/keys")
@@ -105,12 +105,12 @@ func TestGuestAnswersTwice(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		s, p := withProvider(t, database)
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
 		inviteFrom(t, config.Config{Database: database}, s, "Umbrella", "eve@x.example")
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "eve@x.example"}})
 		v, second := visit(t, s, ""), visit(t, s, "")
 		open := v.get("/console/session/oidc")
-		here := must[*url.URL](t)(url.Parse(s.URL + "/console"))
+		here := must(url.Parse(s.URL + "/console"))(t)
 		form := formNamed.FindStringSubmatch(open.body)[1]
 		for _, tc := range []struct{ organization, do, want string }{
 			{"Umbrella", "decline", "You have declined the invitation."},
@@ -129,8 +129,8 @@ func TestGuestInSomebodysBrowser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s, p := withProvider(t, url)
-		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
-		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
+		link := must(s.LinkInvite(t.Context(), invite.ID))(t)
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "eve@x.example"}})
 		v := visit(t, s, s.key)
 		open := v.get("/console/session/oidc")
@@ -153,10 +153,10 @@ func TestGuestByMail(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		mails := mailtest.Start(t, mailtest.Config{})
 		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
-		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
-		handed := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
+		handed := must(s.LinkInvite(t.Context(), invite.ID))(t)
 		mailed(t, mails, 1) // the invite
-		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		anybody := must(client.New(s.URL, ""))(t)
 		for _, email := range []string{"nobody@x.example", "eve@x.example"} {
 			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
 				t.Fatal(err)
@@ -220,12 +220,12 @@ func TestHandedLinkOfAUser(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 		key := ownerElsewhere(t, config.Config{Database: url})
-		theirs := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		theirs := must(client.New(s.URL, key))(t).Organization(client.Current)
 		name := "Umbrella"
-		must[client.OrganizationInfo](t)(theirs.Change(t.Context(), client.OrganizationPatch{Name: &name}))
+		must(theirs.Change(t.Context(), client.OrganizationPatch{Name: &name}))(t)
 		for _, do := range []string{"decline", "accept"} {
-			invite := must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
-			path := strings.TrimPrefix(must[client.InviteLink](t)(theirs.LinkInvite(t.Context(), invite.ID)).URL, s.URL)
+			invite := must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
+			path := strings.TrimPrefix(must(theirs.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
 			for _, other := range []*visitor{visit(t, s, ""), visit(t, s, key)} {
 				if got := other.post(path, "answer", do); got.status != 403 || !strings.Contains(got.body, "sign in") {
 					t.Errorf("%d %s", got.status, got.body)
@@ -252,7 +252,7 @@ func TestLinkOfAUserInSomebodysBrowser(t *testing.T) {
 		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"}
 		s := start(t, cfg)
 		key := ownerElsewhere(t, cfg)
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
 		path := mailed(t, mails, 1)
 		v := visit(t, s, s.key)
 		if page := v.post(path, "answer", "accept"); page.status != 200 || !strings.Contains(page.body, "signed in here as <bdi>grace@acme.example</bdi>: sign out, then sign in as <bdi>eve@x.example</bdi>") || strings.Contains(page.body, "Sign in</a>") {
@@ -267,8 +267,8 @@ func TestLinkOfAUserInSomebodysBrowser(t *testing.T) {
 func TestLinkOfAnother(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
-		path := strings.TrimPrefix(must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID)).URL, s.URL)
+		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
+		path := strings.TrimPrefix(must(s.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
 		v := visit(t, s, s.key)
 		const said = "You are signed in here as <bdi>grace@acme.example</bdi>. Accepting signs you in as <bdi>eve@x.example</bdi> instead."
 		if page := v.get(path); !strings.Contains(page.body, said) {

@@ -39,7 +39,7 @@ func open(tab context.Context, t *testing.T, s *running) *shop {
 	pages := httptest.NewServer(shop)
 	t.Cleanup(pages.Close)
 	shop.url = strings.Replace(pages.URL, "127.0.0.1", "localhost", 1) // another site than the server's
-	shop.site = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop at " + shop.url)}))
+	shop.site = must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop at " + shop.url)}))(t)
 	return shop
 }
 
@@ -138,7 +138,7 @@ func (s *shop) report(t *testing.T) string {
 func (s *shop) app(t *testing.T, text string) client.AppSource {
 	t.Helper()
 	app := s.withSite(t, text)
-	must[client.Placement](t)(s.PlaceApp(t.Context(), s.site.ID, client.PlacementDraft{AppID: app.ID}))
+	must(s.PlaceApp(t.Context(), s.site.ID, client.PlacementDraft{AppID: app.ID}))(t)
 	return app
 }
 
@@ -196,8 +196,8 @@ func testSwitches(tab context.Context, t *testing.T) {
 	s := open(tab, t, start(t, cfg))
 	app := s.app(t, "export const old = 1")
 	now := "declare const log: string[], say: (id: string) => void\nexport const inject = () => { log.push('app'); return () => { log.push('undone'); say('undone') } }"
-	must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &now}}))
-	must[client.Placement](t)(s.UpdatePlacement(t.Context(), s.site.ID, app.ID, client.PlacementPatch{Version: []byte("2")}))
+	must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &now}}))(t)
+	must(s.UpdatePlacement(t.Context(), s.site.ID, app.ID, client.PlacementPatch{Version: []byte("2")}))(t)
 	ctx := t.Context()
 	for _, c := range []struct {
 		name string
@@ -277,10 +277,10 @@ func suspend(ctx context.Context, cfg config.Config, to access.AppAccess) error 
 func testPreview(tab context.Context, t *testing.T) {
 	s := open(tab, t, start(t, config.Config{}))
 	app := s.app(t, logging("one"))
-	must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new(logging("two"))}}))
+	must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new(logging("two"))}}))(t)
 	other, closeTab := chromedp.NewContext(tab)
 	defer closeTab()
-	made := must[client.Preview](t)(s.PreviewApp(t.Context(), s.site.ID, app.ID, client.PreviewDraft{URL: s.url + "/", Version: 1}))
+	made := must(s.PreviewApp(t.Context(), s.site.ID, app.ID, client.PreviewDraft{URL: s.url + "/", Version: 1}))(t)
 	s.sees(t, strings.TrimPrefix(made.URL, s.url+"/"), "ready: one")
 	s.sees(t, "", "ready: one")
 	elsewhere := *s

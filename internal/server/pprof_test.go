@@ -14,7 +14,7 @@ import (
 // A failed start reports why, and writes nothing else: the next start is the first one and shows its key.
 func TestMetricsOnAPortInUse(t *testing.T) {
 	t.Parallel()
-	ln := must[net.Listener](t)((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))
+	ln := must((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	folder, log, out := t.TempDir(), newLockedBuffer(), newLockedBuffer()
 	cfg := config.Config{

@@ -117,12 +117,12 @@ func alert(t *testing.T, name string, fires bool, series map[string]string) {
 	if fires {
 		firing = append(firing, object{"labels": "{}", "value": 1})
 	}
-	text := must[[]byte](t)(json.Marshal(object{
-		"rule_files": []string{must[string](t)(filepath.Abs("../../deploy/prometheus-rules.yml"))},
+	text := must(json.Marshal(object{
+		"rule_files": []string{must(filepath.Abs("../../deploy/prometheus-rules.yml"))(t)},
 		"tests": []object{{"interval": "1m", "input_series": input, "promql_expr_test": []object{{
 			"eval_time": "30m", "expr": fmt.Sprintf("count(ALERTS{alertname=%q,alertstate=%q})", name, "firing"), "exp_samples": firing,
 		}}}},
-	}))
+	}))(t)
 	test := filepath.Join(t.TempDir(), "test.yml")
 	if err := os.WriteFile(test, text, 0o600); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func TestAddressesOfBrowsers(t *testing.T) {
 		for _, from := range []string{"203.0.113.9", "2001:db8::9"} {
 			form := url.Values{"do": {"set"}, "name": {"of " + from}, "was.name": {"My organization"}}
 			v.want(200, "of "+from, v.send(http.MethodPost, "/console/@current/settings", form.Encode(), "Sec-Fetch-Site", "same-origin", "X-Forwarded-For", from))
-			all := must[client.Page[client.AuditEntry]](t)(s.ListAudit(t.Context(), client.AuditFilter{Scope: "Organization"}, client.Range{Limit: 1}))
+			all := must(s.ListAudit(t.Context(), client.AuditFilter{Scope: "Organization"}, client.Range{Limit: 1}))(t)
 			if got := all.Results[0].Address; got != from {
 				t.Errorf("got %q, want %s", got, from)
 			}
@@ -64,7 +64,7 @@ func TestAddressesOfBrowsers(t *testing.T) {
 // does both by default.
 func TestDocumentedProxies(t *testing.T) {
 	t.Parallel()
-	guide := string(must[[]byte](t)(os.ReadFile("../../docs/operating.md")))
+	guide := string(must(os.ReadFile("../../docs/operating.md"))(t))
 	for proxy, says := range map[string][]string{
 		"nginx": {
 			`(?m)^server {$(?s:.*)^    proxy_set_header X-Forwarded-For \$remote_addr;$`,
@@ -90,7 +90,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	s, tls := start(t, config.Config{}), httptest.NewTLSServer(nil)
 	defer tls.Close()
 	pair := tls.TLS.Certificates[0]
-	key := must[[]byte](t)(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))
+	key := must(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	files := filepath.Join(t.TempDir(), "foyer.")
 	for end, block := range map[string]pem.Block{"pem": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
 		if err := os.WriteFile(files+end, pem.EncodeToMemory(&block), 0o600); err != nil {
@@ -102,7 +102,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	events := strings.Replace(at, "http", "https", 1) + "/api/organizations/@current/events"
-	r := must[*http.Request](t)(http.NewRequestWithContext(ctx, http.MethodGet, events, nil))
+	r := must(http.NewRequestWithContext(ctx, http.MethodGet, events, nil))(t)
 	r.Header = http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"text/event-stream"}}
 	got, err := tls.Client().Do(r)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	lines := bufio.NewScanner(got.Body)
 	for lines.Scan() && lines.Text() != "event: site.created" {
 		if lines.Text() == ": events" {
-			must[client.Site](t)(s.CreateSite(ctx, client.SitePatch{Name: new("Shop")}))
+			must(s.CreateSite(ctx, client.SitePatch{Name: new("Shop")}))(t)
 		}
 	}
 	if lines.Text() != "event: site.created" {
@@ -136,9 +136,9 @@ func TestETagsThroughProxy(t *testing.T) {
 	at, _, _ := startNginx(t, "gzip on; gzip_types application/json;"+plainNginx(t, "upstream foyer { server "+strings.TrimPrefix(s.URL, "http://")+"; }"))
 	var tags []string
 	for _, server := range []string{s.URL, at} {
-		r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/api/organizations/@current", nil))
+		r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/api/organizations/@current", nil))(t)
 		r.Header = http.Header{"Authorization": {"Bearer " + s.key}, "Accept-Encoding": {"gzip"}}
-		got := must[*http.Response](t)(http.DefaultClient.Do(r)) //nolint:bodyclose // the next line does
+		got := must(http.DefaultClient.Do(r))(t) //nolint:bodyclose // the next line does
 		got.Body.Close()
 		tags = append(tags, got.Header.Get("Etag"))
 	}
@@ -159,8 +159,8 @@ func TestServerThatIsOffBehindProxy(t *testing.T) {
 	defer cancel()
 	for range 2 { // nginx asks the servers in turn
 		for _, path := range []string{"/sites/x/manifest.json", "/invite/x", "/docs"} {
-			r := must[*http.Request](t)(http.NewRequestWithContext(ctx, http.MethodGet, at+path, nil))
-			got := must[*http.Response](t)(http.DefaultClient.Do(r)) //nolint:bodyclose // the next line does
+			r := must(http.NewRequestWithContext(ctx, http.MethodGet, at+path, nil))(t)
+			got := must(http.DefaultClient.Do(r))(t) //nolint:bodyclose // the next line does
 			got.Body.Close()
 			if got.StatusCode >= 500 {
 				t.Errorf("%s: %d", path, got.StatusCode)
@@ -173,12 +173,12 @@ func TestServerThatIsOffBehindProxy(t *testing.T) {
 // queue is full.
 func silentAddress(t *testing.T) string {
 	t.Helper()
-	fd := must[int](t)(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	fd := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))(t)
 	t.Cleanup(func() { syscall.Close(fd) })
 	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
 		t.Fatal(err)
 	}
-	at := fmt.Sprintf("127.0.0.1:%d", must[syscall.Sockaddr](t)(syscall.Getsockname(fd)).(*syscall.SockaddrInet4).Port)
+	at := fmt.Sprintf("127.0.0.1:%d", must(syscall.Getsockname(fd))(t).(*syscall.SockaddrInet4).Port)
 	for {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", at)
 		if err != nil {
@@ -192,8 +192,8 @@ func silentAddress(t *testing.T) string {
 func TestSigningInIsNotCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	invited := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@example.com"}))
-	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invited.ID))
+	invited := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@example.com"}))(t)
+	link := must(s.LinkInvite(t.Context(), invited.ID))(t)
 	stay := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for range 2 {
 		for _, c := range []struct{ path, key string }{{"/console/session", s.key}, {strings.TrimPrefix(link.URL, s.URL), ""}} {
@@ -201,9 +201,9 @@ func TestSigningInIsNotCounted(t *testing.T) {
 			if c.key == "" {
 				form, method = "", http.MethodGet
 			}
-			r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), method, s.URL+c.path, strings.NewReader(form)))
+			r := must(http.NewRequestWithContext(t.Context(), method, s.URL+c.path, strings.NewReader(form)))(t)
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			got := must[*http.Response](t)(stay.Do(r)) //nolint:bodyclose // the next line does
+			got := must(stay.Do(r))(t) //nolint:bodyclose // the next line does
 			got.Body.Close()
 			if left := got.Header.Get("RateLimit"); got.StatusCode >= 400 || !strings.Contains(left, "r=600;") {
 				t.Errorf("%s: %d, %s", c.path, got.StatusCode, left)

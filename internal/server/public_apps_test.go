@@ -94,9 +94,9 @@ func testPublicApps(tab context.Context, t *testing.T) {
 	var logs []string
 	for _, app := range publicApps {
 		repo := host.Repo(t, path.Base(app.manifest))
-		repo.Commit(t, map[string]string{"plugin.json": string(must[[]byte](t)(os.ReadFile(testdata + app.manifest))), "site.ts": shadow + app.site})
-		installed := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
-		placed := must[client.Placement](t)(s.PlaceApp(t.Context(), s.site.ID, client.PlacementDraft{AppID: installed.ID}))
+		repo.Commit(t, map[string]string{"plugin.json": string(must(os.ReadFile(testdata + app.manifest))(t)), "site.ts": shadow + app.site})
+		installed := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
+		placed := must(s.PlaceApp(t.Context(), s.site.ID, client.PlacementDraft{AppID: installed.ID}))(t)
 		if placed.Held != nil {
 			t.Errorf("%s: %s", app.manifest, *placed.Held)
 		}
@@ -123,7 +123,7 @@ func testTryPage(tab context.Context, t *testing.T) {
 		})
 		form.requestSubmit()
 	}`)
-	made := must[client.Preview](t)(s.PreviewApp(t.Context(), s.site.ID, app.ID, client.PreviewDraft{URL: s.URL + "/sites/" + s.site.Token + "/try"}))
+	made := must(s.PreviewApp(t.Context(), s.site.ID, app.ID, client.PreviewDraft{URL: s.URL + "/sites/" + s.site.Token + "/try"}))(t)
 	if err := chromedp.Do(tab, chromedp.Navigate(made.URL)); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func mailed(t *testing.T, mails *mailtest.Server, n int) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	got := must[[]mailtest.Mail](t)(mails.Wait(ctx, n))
+	got := must(mails.Wait(ctx, n))(t)
 	return regexp.MustCompile(`/(invite|signin)/[\w-]+`).FindString(got[n-1].Text(t))
 }
 
@@ -33,7 +33,7 @@ func TestSignInByMail(t *testing.T) {
 		mails := mailtest.Start(t, mailtest.Config{})
 		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}}
 		s := start(t, cfg)
-		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		anybody := must(client.New(s.URL, ""))(t)
 		for _, email := range []string{"eve@x.example", "Ada@X.example"} {
 			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
 				t.Errorf("%s: %v", email, err)
@@ -70,7 +70,7 @@ func TestSignInByMail(t *testing.T) {
 				t.Errorf("%s again: %d %s", method, again.status, again.body)
 			}
 		}
-		self := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0].User
+		self := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[0].User
 		if !self.IsEmailVerified {
 			t.Errorf("%+v", self)
 		}
@@ -130,7 +130,7 @@ func TestSignInByMailIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	mails := mailtest.Start(t, mailtest.Config{})
 	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
-	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example", SendEmail: new(false)}))
+	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example", SendEmail: new(false)}))(t)
 	v := visit(t, s, "")
 	ask := func(email, form string) {
 		t.Helper()
@@ -204,7 +204,7 @@ func TestAcceptedInABrowser(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		mails := mailtest.Start(t, mailtest.Config{})
 		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 		path := mailed(t, mails, 1)
 		v := visit(t, s, "")
 		for _, origin := range []string{"https://evil.example", "null"} {
@@ -222,8 +222,8 @@ func TestAcceptedInABrowser(t *testing.T) {
 			t.Errorf("a key is made that nobody asked for:\n%s", keys)
 		}
 
-		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
-		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
+		link := must(s.LinkInvite(t.Context(), invite.ID))(t)
 		handed := visit(t, s, "")
 		accepted = handed.post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept")
 		if !strings.Contains(accepted.body, "foy_") || !strings.Contains(accepted.body, "It ends when you first sign in by a link in a mail, which proves") {
@@ -242,10 +242,10 @@ func TestAcceptedWhereWaysAreOff(t *testing.T) {
 		SMTP: mails.URL(), MailFrom: "foyer@foyer.example", SignIn: []string{config.ByProvider},
 		OIDC: config.OIDC{Issuer: provider.Issuer, ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Name: "Acme"},
 	})
-	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 	path := mailed(t, mails, 1)
-	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", SendEmail: new(false)}))
-	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+	invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", SendEmail: new(false)}))(t)
+	link := must(s.LinkInvite(t.Context(), invite.ID))(t)
 	for path, next := range map[string]string{
 		path: "sign in with Acme, as this address", strings.TrimPrefix(link.URL, s.URL): "It ends when you first sign in with Acme, which proves",
 	} {
@@ -275,7 +275,7 @@ func TestAcceptedToSignInByTheProvider(t *testing.T) {
 			{"ada@x.example", "sign in with login.acme.example, as this address", "account already"},
 			{"eve@x.example", "You have an account already", "with login"},
 		} {
-			must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: tc.email}))
+			must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: tc.email}))(t)
 			path := mailed(t, mails, n+1)
 			v := visit(t, s, "")
 			if accepted := v.post(path, "answer", "accept"); accepted.status != 200 || !strings.Contains(accepted.body, tc.want) || strings.Contains(accepted.body, tc.not) {

@@ -57,10 +57,10 @@ func TestTidyReadsIndexes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		s := start(t, config.Config{Database: database})
-		must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Site")}))
-		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@acme.example"}))
+		must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Site")}))(t)
+		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@acme.example"}))(t)
 		d := inHundredDays(t, database)
-		must[int](t)(activity.NumberAll(t.Context(), d.DB))
+		must(activity.NumberAll(t.Context(), d.DB))(t)
 		fillSite(t, d.DB)
 		tracer, spans := collector(t, "")
 		ctx, stop := context.WithCancel(t.Context())
@@ -139,7 +139,7 @@ func TestTidyInShortTransactions(t *testing.T) {
 			dbtest.Exec(t, d.DB, `INSERT INTO `+c.table+` (`+c.columns+`) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
 				SELECT `+c.values+` FROM (SELECT CAST(i AS TEXT) AS i, CAST($1 AS TIMESTAMPTZ) AS old FROM n) AS made`, d.DB.Now().Add(-90*24*time.Hour), old)
 			more := statements() - idle
-			left := must[int](t)(db.One[int](t.Context(), d.DB, nil, `SELECT COUNT(*) FROM `+c.table))
+			left := must(db.One[int](t.Context(), d.DB, nil, `SELECT COUNT(*) FROM `+c.table))(t)
 			if left > 0 || more < fewest {
 				t.Errorf("%s: %d left, %d statements more than when there is nothing to remove", c.table, left, more)
 			}

@@ -19,7 +19,7 @@ func TestSavesTogether(t *testing.T) {
 			clients = 8
 		}
 		for i := range clients {
-			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i)}))
+			app := must(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i)}))(t)
 			all.Go(func() {
 				<-ready
 				draft := client.AppDraft{Name: "Whole", Source: map[string]string{"site.ts": site}}

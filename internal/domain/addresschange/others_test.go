@@ -38,9 +38,9 @@ func TestAddressIsFreeAfterAWeek(t *testing.T) {
 func TestDomainsOfOtherOrganizations(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
-		other := must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other"))
+		other := must(r.Organizations.Create(t.Context(), "Other"))(t)
 		r.join(other, "bea@y.example")
-		must[org.Organization](t)(r.Organizations.Set(t.Context(), access.Caller{}, other.ID, org.Settings{AllowedDomains: &[]string{"y.example"}}))
+		must(r.Organizations.Set(t.Context(), access.Caller{}, other.ID, org.Settings{AllowedDomains: &[]string{"y.example"}}))(t)
 		r.change(ada, "ada@new.example")
 		r.wantEmail(ada, "ada@new.example")
 	})
@@ -66,7 +66,7 @@ func TestErasedAddresses(t *testing.T) {
 			erased = p.Emails
 			return nil
 		})
-		must[org.User](t)(orgs.EraseUser(t.Context(), "ada@new.example"))
+		must(orgs.EraseUser(t.Context(), "ada@new.example"))(t)
 		if want := []string{"ada@new.example", "ada@x.example"}; !slices.Equal(erased, want) {
 			t.Errorf("erased %q, want %q", erased, want)
 		}

@@ -48,14 +48,14 @@ func each(t *testing.T, test func(t *testing.T, r *rig)) {
 		box := seal.Box{Secret: "a secret"}
 		in := signin.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: "https://foyer.example", Mails: true, Box: box}
 		r.Service = addresschange.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: in, BaseURL: "https://foyer.example", Mails: true, Box: box}
-		r.org = must[org.Organization](t)(orgs.Create(t.Context(), "Acme"))
+		r.org = must(orgs.Create(t.Context(), "Acme"))(t)
 		test(t, r)
 	})
 }
 
-// must returns a function that ends a test on an error.
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
+// must returns what a call has returned, or ends the test with its error: must(call())(t).
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -100,8 +100,8 @@ var inMail = regexp.MustCompile(`https://foyer\.example/address/([\w-]+)`)
 func (r *rig) deliver() map[string]string {
 	r.t.Helper()
 	sent := len(r.mails.Mails())
-	items := must[[]string](r.t)(db.All[string](r.t.Context(), r.DB, nil, `SELECT item FROM jobs WHERE kind = $1`, addresschange.MailJob))
-	post := addresschange.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must[mail.Settings](r.t)(mail.Parse(r.mails.URL()))}, From: "foyer@foyer.example"}
+	items := must(db.All[string](r.t.Context(), r.DB, nil, `SELECT item FROM jobs WHERE kind = $1`, addresschange.MailJob))(r.t)
+	post := addresschange.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must(mail.Parse(r.mails.URL()))(r.t)}, From: "foyer@foyer.example"}
 	for _, item := range items {
 		if err := post.Kind().Do(r.t.Context(), job.Job{Item: item}); err != nil {
 			r.t.Fatal(err)
@@ -144,7 +144,7 @@ func (r *rig) want(kind fault.Kind, err error) {
 // wantRecorded checks that an entry by somebody shows a change.
 func (r *rig) wantRecorded(by access.Caller, scope activity.Scope, change string) {
 	r.t.Helper()
-	all := must[page.Found[activity.Stored]](r.t)(activity.List(r.t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID}, page.First))
+	all := must(activity.List(r.t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID}, page.First))(r.t)
 	if !slices.ContainsFunc(all.Items, func(e activity.Stored) bool {
 		return e.Scope == scope && e.Verb == activity.Updated && e.User.ID == by.UserID && strings.Contains(e.Changes, change)
 	}) {
@@ -154,8 +154,8 @@ func (r *rig) wantRecorded(by access.Caller, scope activity.Scope, change string
 
 func (r *rig) begin(c access.Caller) (session string, id int64) {
 	r.t.Helper()
-	session = must[string](r.t)(r.Keys.BeginSession(r.t.Context(), access.SessionDraft{UserID: c.UserID, Method: access.ByMail}))
-	return session, must[*access.Identity](r.t)(r.Keys.IdentifySession(r.t.Context(), session)).Caller().SessionID
+	session = must(r.Keys.BeginSession(r.t.Context(), access.SessionDraft{UserID: c.UserID, Method: access.ByMail}))(r.t)
+	return session, must(r.Keys.IdentifySession(r.t.Context(), session))(r.t).Caller().SessionID
 }
 
 func TestAddressIsChangedByItsLink(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantEmail(ada, "ada@new.example")
-		if u := must[org.User](t)(r.Organizations.Self(t.Context(), ada)); !u.IsEmailVerified {
+		if u := must(r.Organizations.Self(t.Context(), ada))(t); !u.IsEmailVerified {
 			t.Error("the address is not verified")
 		}
 		_, stays := r.Keys.IdentifySession(t.Context(), asking)
@@ -198,7 +198,7 @@ func TestAddressOfSomebody(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		r.join(r.org, "bea@x.example")
-		r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "eve@x.example")
+		r.join(must(r.Organizations.Create(t.Context(), "Other"))(t), "eve@x.example")
 		r.want(fault.NotUnique, r.ask(ada, "bea@x.example"))
 		for _, wrong := range []string{"ada", "owner@"} {
 			r.want(fault.Invalid, r.ask(ada, wrong))
@@ -243,7 +243,7 @@ func TestAddressOfSomebody(t *testing.T) {
 func TestAddressIsNotTakenOver(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
-		bea := r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "bea@x.example")
+		bea := r.join(must(r.Organizations.Create(t.Context(), "Other"))(t), "bea@x.example")
 		link := func(c access.Caller, email string) string {
 			t.Helper()
 			if err := r.ask(c, email); err != nil {
@@ -288,7 +288,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		ada := r.join(r.org, "ada@x.example")
 		change := func(email string) (undo string) {
 			t.Helper()
-			from := must[org.User](t)(r.Organizations.Self(t.Context(), ada)).Email
+			from := must(r.Organizations.Self(t.Context(), ada))(t).Email
 			if err := r.ask(ada, email); err != nil {
 				t.Fatal(err)
 			}
@@ -301,21 +301,21 @@ func TestAddressIsGivenBack(t *testing.T) {
 		undo := change("thief@x.example")
 		r.now = r.now.Add(24 * time.Hour)
 		second := change("thief@y.example")
-		in := must[signin.Entered](t)(r.SignIn.ByProvider(t.Context(), oidc.Claims{
+		in := must(r.SignIn.ByProvider(t.Context(), oidc.Claims{
 			Issuer: "https://login.example", Subject: "thief", Email: "thief@y.example", EmailVerified: true,
-		}, access.SessionDraft{}))
+		}, access.SessionDraft{}))(t)
 		_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.UserID, Scope: access.All})
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other"))
+		other := must(r.Organizations.Create(t.Context(), "Other"))(t)
 		err = r.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			_, err := r.Organizations.Join(ctx, tx, access.Caller{}, org.Joining{OrganizationID: other.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
 			return err
 		})
 		r.want(fault.NotUnique, err)
 		r.join(other, "somebody@x.example") // other addresses are free
-		must[org.User](t)(r.Organizations.SetUser(t.Context(), "somebody@x.example", org.SelfPatch{Email: patch.Of("else@x.example")}))
+		must(r.Organizations.SetUser(t.Context(), "somebody@x.example", org.SelfPatch{Email: patch.Of("else@x.example")}))(t)
 
 		r.now = r.now.Add(6*24*time.Hour - time.Second)
 		if c, err := r.Open(t.Context(), undo); err != nil || !c.Undo || !c.Done || c.OldEmail != "ada@x.example" {
@@ -325,7 +325,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantEmail(ada, "ada@x.example")
-		if u := must[org.User](t)(r.Organizations.Self(t.Context(), ada)); !u.IsEmailVerified {
+		if u := must(r.Organizations.Self(t.Context(), ada))(t); !u.IsEmailVerified {
 			t.Error("the address is not verified")
 		}
 		_, keyEnded := r.Keys.Identify(t.Context(), key)
@@ -371,7 +371,7 @@ func TestUndoAfterChangingBack(t *testing.T) {
 		}
 		r.wantEmail(ada, "ada@x.example")
 		f := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Membership}, Verb: activity.Updated}
-		if got := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, f, page.First)); got.Count != 2 {
+		if got := must(activity.List(t.Context(), r.DB, f, page.First))(t); got.Count != 2 {
 			t.Errorf("%+v", got.Items)
 		}
 	})
@@ -384,7 +384,7 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
 		const email = "desk@x.example"
 		r.join(r.org, email)
-		must[org.User](t)(orgs.SetUser(t.Context(), email, org.SelfPatch{Email: patch.Of("first@x.example")}))
+		must(orgs.SetUser(t.Context(), email, org.SelfPatch{Email: patch.Of("first@x.example")}))(t)
 		second := r.join(r.org, email)
 		if err := r.ask(second, "second@x.example"); err != nil {
 			t.Fatal(err)
@@ -393,9 +393,9 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 		if err := r.use(links["second@x.example"]); err != nil {
 			t.Fatal(err)
 		}
-		must[org.User](t)(orgs.EraseUser(t.Context(), "first@x.example"))
+		must(orgs.EraseUser(t.Context(), "first@x.example"))(t)
 		made := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Key}, ItemID: strconv.FormatInt(second.KeyID, 10)}
-		entries := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, made, page.First)).Items
+		entries := must(activity.List(t.Context(), r.DB, made, page.First))(t).Items
 		if len(entries) != 1 || entries[0].Name != email || entries[0].Erased {
 			t.Errorf("%+v", entries)
 		}

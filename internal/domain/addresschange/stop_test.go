@@ -8,7 +8,6 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
-	"foyer/internal/domain/signin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/oidc"
 )
@@ -152,7 +151,7 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 		var stop string
 		ask := func(session string) (by access.Caller, link string) {
 			t.Helper()
-			by = must[*access.Identity](t)(r.Keys.IdentifySession(t.Context(), session)).Caller()
+			by = must(r.Keys.IdentifySession(t.Context(), session))(t).Caller()
 			if err := r.ask(by, "new@x.example"); err != nil {
 				t.Fatal(err)
 			}
@@ -167,9 +166,9 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 		}
 		r.want(fault.NotFound, r.use(link))
 
-		in := must[signin.Entered](t)(r.SignIn.ByProvider(t.Context(), oidc.Claims{
+		in := must(r.SignIn.ByProvider(t.Context(), oidc.Claims{
 			Issuer: "https://login.example", Subject: "thief", Email: "ada@x.example", EmailVerified: true,
-		}, access.SessionDraft{}))
+		}, access.SessionDraft{}))(t)
 		_, link = ask(in.Session)
 		if _, err := r.SignIn.Unlink(t.Context(), "ada@x.example"); err != nil {
 			t.Fatal(err)
@@ -255,14 +254,14 @@ func TestErasingRemovesChangesOfOthers(t *testing.T) {
 		}
 		r.now = r.now.Add(org.AddressHeld)
 		r.join(r.org, email)
-		carl := r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "carl@x.example")
+		carl := r.join(must(r.Organizations.Create(t.Context(), "Other"))(t), "carl@x.example")
 		if err := r.ask(carl, email); err != nil {
 			t.Fatal(err)
 		}
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
-		must[org.User](t)(orgs.EraseUser(t.Context(), email))
-		if n := must[int](t)(db.One[int](t.Context(), r.DB, nil, `SELECT COUNT(*) FROM address_changes`)); n != 0 {
+		must(orgs.EraseUser(t.Context(), email))(t)
+		if n := must(db.One[int](t.Context(), r.DB, nil, `SELECT COUNT(*) FROM address_changes`))(t); n != 0 {
 			t.Errorf("%d are left", n)
 		}
 	})
