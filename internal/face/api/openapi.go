@@ -28,8 +28,8 @@ var (
 	openAPIPage = compress.Embedded(packedPage)
 )
 
-// OpenAPIDocument returns the contract as JSON. It must not be changed.
-func OpenAPIDocument() []byte { return openAPIJSON.Plain() }
+// OpenAPIDocument returns the contract as JSON.
+func OpenAPIDocument() compress.Text { return openAPIJSON }
 
 // OpenAPIYAML serves the contract as YAML.
 func OpenAPIYAML() http.Handler { return document(openAPIYAML, "application/yaml") }

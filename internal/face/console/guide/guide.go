@@ -33,7 +33,7 @@ const exampleServer = "http://127.0.0.1:8000"
 // Guides serves the guides and the reference.
 type Guides struct {
 	markup.Host
-	Document  []byte        // of the API, as JSON
+	Document  compress.Text // of the API, as JSON
 	Reference compress.Text // its text for pages; see openapi.Page
 	// Organization returns the organization that a reader is signed in to; without an id, none.
 	Organization func(http.ResponseWriter, *http.Request) access.Organization
@@ -91,7 +91,7 @@ type Found struct{ Title, In, Text, Path string }
 
 // Register adds the guides to a mux.
 func (g *Guides) Register(to *wire.Mux) {
-	g.entries = sync.OnceValue(func() []entry { return read(g.Document) })
+	g.entries = sync.OnceValue(func() []entry { return read(g.Document.Plain()) })
 	g.parts = sync.OnceValue(func() map[string]string { return partsOf(string(g.Reference.Plain())) })
 	g.anybody = sync.OnceValues(g.forAnybody)
 	to.Handle("/{$}", wire.Get(http.HandlerFunc(g.reference)))
