@@ -203,6 +203,7 @@ func TestOwnInvitesInTheConsole(t *testing.T) {
 		v.want(200, "<bdi>ada@x.example</bdi></strong>. Nothing happens", page)
 		v.want(200, `href="/console/keys">Go on`, page)
 		v.want(200, "You are in: this is Umbrella.", v.answer(page, "Umbrella", "accept"))
+		v.want(200, `data-label="Created"><time`, v.get("/console")) // the organization, earlier than the membership
 		v.want(200, "no invitations for you now", v.get("/console/invitations"))
 		v.want(404, "It is gone", v.post("/console/invitations", "id", nobody, "do", "accept"))
 
