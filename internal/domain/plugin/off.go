@@ -107,7 +107,7 @@ func (s Service) moveOff(ctx context.Context, tx *db.Tx, c access.Caller, p *Plu
 		return err
 	}
 	if number == 0 {
-		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
+		return fault.Field(fault.Required, "version", "Must be given: another version for the app to go to, since it is at the one to withdraw, or at one with the same bundle.")
 	}
 	next, err := namedVersion(ctx, tx, p.ID, number)
 	if err != nil {

@@ -187,7 +187,7 @@ func TestWithdraw(t *testing.T) {
 			_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: patch.Field[int64]{Set: to != 0, Value: to}})
 			return err
 		}
-		if err := withdraw(2, 0); !fault.Is(err, fault.Required) {
+		if err := withdraw(2, 0); !fault.Is(err, fault.Required) || !strings.Contains(err.Error(), "another version for the app to go to") {
 			r.Errorf("the current bundle, without a version to go to: %v", err)
 		}
 		if err := withdraw(2, 3); !fault.Is(err, fault.Invalid) {
