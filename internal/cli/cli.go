@@ -242,7 +242,8 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 
 // misunderstood describes what is wrong with a command line.
 func misunderstood(err error) error {
-	text := strings.Replace(err.Error(), `one of "",`, `one of `, 1) // "" stands for a flag that is not given
+	text := strings.NewReplacer(`one of "",`, `one of `, // "" stands for a flag that is not given
+		"expected a valid 64 bit int but got", "must be a whole number, not").Replace(err.Error())
 	wrong, ok := errors.AsType[*kong.ParseError](err)
 	if ok && strings.HasPrefix(text, "unexpected argument") && strings.Contains(text, "@") &&
 		slices.ContainsFunc(wrong.Context.Flags(), func(f *kong.Flag) bool { return f.Name == "email" }) {

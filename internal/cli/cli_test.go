@@ -144,6 +144,20 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
+// What is no number is called that, in an argument as in a flag.
+func TestNumbersAreWholeNumbers(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"app version Banner x":               `foyer: <version>: must be a whole number, not "x"`,
+		"app upgrade Banner --to=1.5":        `foyer: --to: must be a whole number, not "1.5"`,
+		"site place Shop Banner --position=": `foyer: --position: must be a whole number, not ""`,
+	} {
+		if code, _, complaints := callIn(t, asking("http://127.0.0.1:1"), strings.Fields(line)...); code != Misused || complaints != want+"\n" {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}
+
 func TestArgumentsMustBeUTF8(t *testing.T) {
 	t.Parallel()
 	if code, _, complaints := call(t, "organization", "create", "--name=\xff"); code != Misused || !strings.Contains(complaints, "UTF-8") {
