@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/fault"
 	"foyer/internal/cli/admin"
 	"foyer/internal/cli/terminal"
 )
@@ -111,11 +112,14 @@ func (c keyRevoke) Run(ctx context.Context, to *client.Client, o *client.Organiz
 	} else {
 		id, err = find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) (int64, string) { return k.ID, k.Name })
 	}
+	if err == nil {
+		err = orMissing(revoke(ctx, id), "key", c.Key)
+	}
+	if !c.Member && fault.Is(err, fault.NotFound) {
+		return fault.New(fault.NotFound, "You have no key %s: --member revokes another member's key.", c.Key)
+	}
 	if err != nil {
 		return err
-	}
-	if err := revoke(ctx, id); err != nil {
-		return orMissing(err, "key", c.Key)
 	}
 	return out.Say(map[string]any{"id": id}, "Revoked key %d. Running servers refuse it within 2 seconds.", id)
 }
