@@ -54,7 +54,7 @@ Secrets are environment variables only. Add _FILE to the name of one to read it 
 `)
 	for _, s := range config.Settings {
 		if s.Secret {
-			fmt.Fprintf(&b, "    %-22s %s\n", s.Variable(), s.Help)
+			fmt.Fprintf(&b, "    %-26s %s\n", s.Variable(), s.Help)
 		}
 	}
 	b.WriteString(`

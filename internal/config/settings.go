@@ -36,7 +36,7 @@ var Settings = []Setting{
 	{"SIGNIN", "", "Ways to sign in to the console: oidc, mail, key, separated by commas (default: all that are configured).", false, value(func(c *Config) *[]string { return &c.SignIn }, list(signInWay))},
 	{"OIDC_ISSUER", "", "Identity provider by which people sign in (OpenID Connect): its https url.", false, text(func(c *Config) *string { return &c.OIDC.Issuer }, issuer)},
 	{"OIDC_CLIENT_ID", "", "What the identity provider calls this server.", false, text(func(c *Config) *string { return &c.OIDC.ClientID }, nil)},
-	{"OIDC_CLIENT_SECRET", "", "By what it knows this server.", true, text(func(c *Config) *string { return &c.OIDC.ClientSecret }, nil)},
+	{"OIDC_CLIENT_SECRET", "", "The secret that the identity provider has given this server.", true, text(func(c *Config) *string { return &c.OIDC.ClientSecret }, nil)},
 	{"OIDC_NAME", "", "What the button on the sign-in page calls it (default: its host).", false, text(func(c *Config) *string { return &c.OIDC.Name }, nil)},
 	{"OIDC_SCOPES", "openid email profile", "Scopes to ask it for, separated by spaces: openid among them.", false, value(func(c *Config) *[]string { return &c.OIDC.Scopes }, scopes)},
 	{"OIDC_DOMAINS", "", "Whose addresses it speaks for: domains, separated by commas (default: all).", false, value(func(c *Config) *[]string { return &c.OIDC.Domains }, list(domain))},
