@@ -92,7 +92,7 @@ func TestGuideForAuthors(t *testing.T) {
 	}
 	o := c.Organization(client.Current)
 	app, err := o.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Source: client.Files{
-		"plugin.json": first("json"), "site.ts": first("ts"), "banner.css": ".my-banner { padding: 1rem }\n",
+		"plugin.json": first("json"), "site.ts": first("ts"), "banner.css": first("css"),
 	}})
 	if err != nil {
 		t.Fatal(err)
