@@ -368,7 +368,7 @@ type appDelete struct {
 }
 
 func (c appDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
-	if err := in.Confirm("Delete app %s?", c.App); err != nil {
+	if err := in.Confirm("Delete app %s, and take it off all sites?", c.App); err != nil {
 		return err
 	}
 	return c.app().remove(ctx, o, out, o.DeleteApp)
