@@ -92,6 +92,8 @@ func TestWrongURLIsBlamed(t *testing.T) {
 		{"app list --profile=two", "https://foyer.example", "foy_x", "profile two in " + string(kept)},
 		{"app list", "foyer.example", "foy_x", "FOYER_URL"},
 		{"app list --url=foyer.example", "https://foyer.example", "foy_x", "--url"},
+		{"app list", "three.example:8000", "", "FOYER_URL"},
+		{"app list --url=three.example", "", "", "--url"},
 	} {
 		environ := []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=" + test.key}
 		code, _, complaints := callIn(t, environ, strings.Fields(test.command)...)

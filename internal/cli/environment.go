@@ -172,10 +172,16 @@ func (e *environment) server() (profile.Profile, error) {
 		return profile.Profile{}, errors.New("FOYER_KEY is set, but no server for it: set FOYER_URL or give --url; --profile=NAME uses the key that is kept")
 	case url == "":
 		return kept.Get(e.flags["profile"])
-	case key != "":
+	case key != "" || !isServer(url): // remote refuses a wrong url, for which no login makes a key known
 		return profile.Profile{URL: url, Key: key}, nil
 	}
 	return kept.Of(url)
+}
+
+// isServer reports whether a url can be that of a server.
+func isServer(url string) bool {
+	_, err := client.New(url, "")
+	return err == nil
 }
 
 // otherHost reports whether a url names another host than the known one. It is false if none is known, or the url names
