@@ -114,7 +114,7 @@ func (c appPush) send(ctx context.Context, o *client.Organization, read contents
 		return c.create(ctx, o, wanted, declared, read.files, to)
 	}
 	for try := 1; ; try++ {
-		source, err := c.replace(ctx, o, id, wanted, read)
+		source, err := c.replace(ctx, o, id, wanted, read, to)
 		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed || try == maxTries {
 			return source, err
 		}
@@ -155,7 +155,7 @@ const maxTries = 5
 
 // replace replaces the files of the app by the folder's, unless somebody else changes the app meanwhile: otherwise, files
 // that they add would stay.
-func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, read contents) (client.AppSource, error) {
+func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, read contents, to io.Writer) (client.AppSource, error) {
 	var etag string
 	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)
 	if err != nil {
@@ -177,7 +177,11 @@ func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, 
 	for name, text := range read.files {
 		patch.Source[name] = &text
 	}
-	return o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
+	app, err := o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
+	if err == nil && app.Name != now.Name { // perhaps the folder of another app
+		fmt.Fprintf(to, "foyer: note: app %d was named %s, and is now named %s\n", id, terminal.Printable(now.Name), terminal.Printable(app.Name))
+	}
+	return app, err
 }
 
 // wanted returns the name or id that the app is looked up by; plugin.json may declare a name.

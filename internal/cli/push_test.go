@@ -90,6 +90,21 @@ func folder(t *testing.T, name string, files map[string]string) string {
 	return dir
 }
 
+// A push that renames its app says so: it may have been given the folder of another app.
+func TestPushThatRenames(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	run.each(t, "app create --type=source --name=Ticker")
+	dir := folder(t, "banner", map[string]string{"plugin.json": `{"name": "Banner"}`})
+	const note = "foyer: note: app 1 was named Ticker, and is now named Banner\n"
+	if _, complaints := run.ok(t, "app", "push", dir, "--app=Ticker"); !strings.Contains(complaints, note) {
+		t.Error(complaints)
+	}
+	if _, complaints := run.ok(t, "app", "push", dir, "--app=Banner"); strings.Contains(complaints, "named") {
+		t.Error(complaints)
+	}
+}
+
 // A push reads the name in plugin.json as the server does: pushing the same folder again changes the same app.
 func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
 	t.Parallel()
