@@ -33,7 +33,7 @@ func TestConsoleFirstSteps(t *testing.T) {
 		do   func() shown
 	}{
 		{"Say who you are, since invites name you", func() shown {
-			return v.post(invitingPage, "do", "introduce", "email", "grace@acme.example", "first_name", "Grace", "last_name", "", "name", "Acme")
+			return v.post(invitingPage, "do", "introduce", "email", "grace@acme.example", "first_name", "Grace", "last_name", "", "organization_name", "Acme")
 		}},
 		{"Add an app of your own", func() shown { return v.post(home+"/apps/new", "do", "source", "name", "Banner") }},
 		{"Add a site of your own, whose pages run apps", func() shown { return v.post(home+"/sites", "do", "create", "name", "Shop") }},

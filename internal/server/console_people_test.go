@@ -44,12 +44,12 @@ func TestConsoleIntroduction(t *testing.T) {
 		v.want(200, "You have none yet: it becomes yours at once.", v.get("/console/profile"))
 		v.want(400, "Say first who you are", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
 		send := func(email, name string) shown {
-			return v.post(invitingPage, "do", "introduce", "email", email, "first_name", "Grace", "last_name", "Hopper", "name", name)
+			return v.post(invitingPage, "do", "introduce", "email", email, "first_name", "Grace", "last_name", "Hopper", "organization_name", name)
 		}
 		v.want(400, `aria-invalid="true" aria-describedby="faults" value="grace"`, send("grace", "Acme"))
 		v.want(400, "There is another user with this address", send("ada@x.example", "Acme"))
 		v.want(400, "Must not be empty", send("typo@x.example", ""))
-		v.want(400, `<a href="#name">Name: Must be at most 200 characters long`, send("typo@x.example", strings.Repeat("x", 201)))
+		v.want(400, `<a href="#organization_name">Name of the organization: Must be at most 200 characters long`, send("typo@x.example", strings.Repeat("x", 201)))
 		self := must(client.New(s.URL, s.key))(t).Self
 		if u := must(self(t.Context()))(t); u.Email != org.NobodysEmail || u.FirstName != "" {
 			t.Errorf("changed by what was refused: %+v", u)

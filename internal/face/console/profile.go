@@ -69,12 +69,12 @@ func introduce(v *visit) (next, error) {
 	if !v.nobody() { // the form is from another tab, or from an earlier page
 		return next{}, wrong("", sentence("Nothing is changed: you have said who you are, and your address is %s. You can change it in your profile.", v.identity.Person.Email))
 	}
-	email, first, last, called := v.line("email"), v.line("first_name"), v.line("last_name"), v.line("name")
+	email, first, last, called := v.line("email"), v.line("first_name"), v.line("last_name"), v.line("organization_name")
 	if email == "" || strings.EqualFold(email, org.NobodysEmail) {
 		return next{}, wrong("email", "Write an address at which mail reaches you.")
 	}
 	if _, err := org.CheckName(called); err != nil {
-		return next{}, asRefused(err)
+		return next{}, asField(asRefused(err), "name", "organization_name")
 	}
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email, FirstName: &first, LastName: &last})
 	if err == nil {

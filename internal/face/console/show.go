@@ -65,7 +65,7 @@ var labels = map[string]string{
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
 	"scope": "Kind", "activity": "What", "user": "By", "search": "Search", "since": "From", "until": "To",
-	"scopes": "Scopes", "organization_id": "Organization", "days": "Days until it expires",
+	"scopes": "Scopes", "organization_id": "Organization", "organization_name": "Name of the organization", "days": "Days until it expires",
 }
 
 // hour returns when something was last used, but not a time before it began: the time of use is kept to the hour.
