@@ -34,7 +34,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		checked := v.post("/console/@current/apps/"+itoa(app.ID), "do", "check")
 		v.want(502, "The git host does not answer. The newest known tag is from "+at.UTC().Format("2 January 2006, 15:"), checked)
 		several := v.post("/console/@current/apps", "do", "check", "app", itoa(app.ID), "app", itoa(app.ID+1))
-		v.want(200, "1 checked; 0 can be upgraded. Of 1 the host did not answer.", several)
+		v.want(200, "0 checked; 0 of them can be upgraded. Not checked, since the host did not answer: 1.", several)
 	})
 }
 

@@ -277,7 +277,7 @@ func TestCatalog(t *testing.T) {
 	v.want(404, "The catalog has no app of this name", v.get("/console/@current/apps/catalog?name=Nothing"))
 	v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
 	installed := must(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))(t).Results
-	v.want(200, "1 checked; 0 can be upgraded.", v.post("/console/@current/apps", "do", "check", "app", itoa(installed[len(installed)-1].ID)))
+	v.want(200, "1 checked; 0 of them can be upgraded.", v.post("/console/@current/apps", "do", "check", "app", itoa(installed[len(installed)-1].ID)))
 	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
 	entry := v.get("/console/@current" + page)
 	v.want(200, "/apps/"+itoa(installed[len(installed)-1].ID)+`">Go to the app<`, entry)

@@ -53,19 +53,21 @@ func checkApps(v *visit) (next, error) {
 			denied[i] = err
 			return
 		}
-		checked.Add(1)
 		if err != nil || age > checkInterval {
 			failed.Add(1)
-		} else if another(app) {
+			return
+		}
+		checked.Add(1)
+		if another(app) {
 			newer.Add(1)
 		}
 	})
 	if err := cmp.Or(denied...); err != nil {
 		return next{}, err
 	}
-	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
+	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " of them can be upgraded."
 	if n := failed.Load(); n > 0 {
-		flash += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
+		flash += " Not checked, since the host did not answer: " + strconv.FormatInt(n, 10) + "."
 	}
 	return next{flash: flash}, nil
 }
