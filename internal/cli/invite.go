@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -71,11 +73,12 @@ func warnUnmailed(i client.Invite, to terminal.Log) (warned bool) {
 }
 
 type inviteCreate struct {
-	Email     string `required:"" placeholder:"EMAIL" help:"Whom to invite."`
-	Level     string `enum:"member,admin,owner" default:"member" placeholder:"LEVEL" help:"What they will be: member (the default), admin or owner."`
-	FirstName string `placeholder:"NAME" help:"Their first name."`
-	Message   string `placeholder:"TEXT" help:"What to tell them."`
-	SendEmail bool   `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
+	Email     string            `required:"" placeholder:"EMAIL" help:"Whom to invite."`
+	Level     string            `enum:"member,admin,owner" default:"member" placeholder:"LEVEL" help:"What they will be: member (the default), admin or owner."`
+	FirstName string            `placeholder:"NAME" help:"Their first name."`
+	Message   string            `placeholder:"TEXT" help:"What to tell them."`
+	ExpiresIn terminal.Lifetime `placeholder:"D" help:"How long the invite can be accepted, like 7d or 36h: 30d at most. Without it, as long as the organization says."`
+	SendEmail bool              `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
 
 	idempotent
 	dryRun
@@ -84,6 +87,7 @@ type inviteCreate struct {
 func (c inviteCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	i, err := o.CreateInvite(ctx, client.InviteDraft{
 		TargetEmail: c.Email, FirstName: c.FirstName, Level: levels[c.Level], Message: c.Message, SendEmail: &c.SendEmail,
+		ExpiresIn: int64(math.Ceil(time.Duration(c.ExpiresIn).Seconds())), // less than one is not none
 	})
 	if err != nil {
 		return err
