@@ -317,6 +317,40 @@ func TestEraseAnswersOfAUser(t *testing.T) {
 	})
 }
 
+// Answers that show a person may be removed for their age while the person is erased.
+func TestAnswersAreTidiedWhileErasing(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, _ := withKeys(t, k)
+		for _, name := range []string{"once", "twice"} {
+			claim, _, err := k.Claim(t.Context(), Caller{UserID: userID}, name, "", nil)
+			if err == nil {
+				err = claim.Done(t.Context(), Answer{Status: 200, Body: `{"email":"bea@x.example"}`})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		start, end := dbtest.Meanwhile(t, d, func() error {
+			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return k.EraseUser(ctx, tx, activity.Person{UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"bea@x.example"}})
+			})
+		})
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := db.Changed(ctx, tx, `DELETE FROM idempotency`); err != nil {
+				return err
+			}
+			start()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end()
+	})
+}
+
 // Each key, session, organization and name has answers of its own, even with the same Idempotency-Key.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
