@@ -1,6 +1,8 @@
 package invite_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +10,8 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // Each invite is announced as expired when its own time has come, and once.
@@ -35,6 +39,46 @@ func TestInvitesExpireOneByOne(t *testing.T) {
 				r.Errorf("expired: %q, want %q, %v", got, expected, err)
 			}
 			r.later(time.Minute)
+		}
+	})
+}
+
+// An invite that somebody is changing holds up neither the expiry nor the removal of others.
+func TestChangedInviteHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		if dbtest.IsSQLite(t, r.db) {
+			return // no transaction locks rows
+		}
+		changed := r.invite(r.owner, draft("ada@x.example")).ID
+		r.invite(r.owner, draft("bob@x.example"))
+		for _, next := range []struct {
+			after time.Duration
+			do    func(context.Context) error
+			left  string // the invites that are not expired, or there
+		}{
+			{2 * time.Hour, r.invites.Expire, `SELECT id FROM invites WHERE NOT expiry_announced`},
+			{31 * 24 * time.Hour, r.invites.Tidy, `SELECT id FROM invites`},
+		} {
+			r.later(next.after)
+			done := make(chan error, 1)
+			err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if _, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM invites WHERE id = $1 FOR UPDATE`, changed); err != nil {
+					return err
+				}
+				go func() { done <- next.do(r.Context()) }()
+				if err := dbtest.AwaitWaiting(r.Context(), r.db, 1, done); err != nil {
+					return err
+				}
+				left, err := db.All[string](r.Context(), r.db, nil, next.left)
+				if err != nil || !slices.Equal(left, []string{changed}) {
+					r.Errorf("%s: %q, %v", next.left, left, err)
+				}
+				return nil
+			})
+			if err := errors.Join(err, <-done); err != nil {
+				r.Fatal(err)
+			}
 		}
 	})
 }
