@@ -3,6 +3,7 @@ package queries_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -37,6 +38,32 @@ func TestDeleteOld(t *testing.T) {
 			t.Errorf("%d are left, %v", left(), err)
 		}
 	})
+}
+
+// A row that is renewed meanwhile stays, and holds up the deletion of no other.
+func TestDeleteOldSkipsWhatIsLocked(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t)) // on SQLite, no transaction locks rows
+	dbtest.Exec(t, d, `CREATE TABLE old (item BIGINT PRIMARY KEY, used BIGINT)`)
+	dbtest.Exec(t, d, `INSERT INTO old (item, used) VALUES (1, 1), (2, 1)`)
+	done := make(chan error, 1)
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Changed(ctx, tx, `UPDATE old SET used = 2 WHERE item = 1`); err != nil {
+			return err
+		}
+		go func() { done <- queries.DeleteOld(t.Context(), d, `old`, `item`, `used < $1 ORDER BY used`, 2) }()
+		if err := dbtest.AwaitWaiting(t.Context(), d, 1, done); err != nil {
+			return err
+		}
+		if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM old`); err != nil || n != 1 {
+			t.Errorf("%d are left, %v", n, err)
+		}
+		return nil
+	})
+	left, failed := db.All[int](t.Context(), d, nil, `SELECT item FROM old`)
+	if err := errors.Join(err, <-done, failed); err != nil || !slices.Equal(left, []int{1}) {
+		t.Errorf("left: %d, %v", left, err)
+	}
 }
 
 // Rows that are added between the count and the items of a page are in neither.
