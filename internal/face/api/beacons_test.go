@@ -49,7 +49,7 @@ func TestTenThousandViews(t *testing.T) {
 		for i, junk := range []string{
 			"", "null", "[]", "x", "\x00\xff", `{"apps":1}`, `{"apps":[1]}`, `{"apps":[{"id":` + app + `,"version":99,"state":"running"}]}`,
 			`{"apps":[{"id":999,"version":1,"state":"running"}]}`, `{"apps":[{"id":` + app + `,"version":1,"state":"odd"}]}`,
-			`{"apps":[{"id":"` + app + `","version":1,"state":"running"}]}`, strings.Repeat(" ", 9000) + `{"apps":[]}`, strings.Repeat("[", 8000),
+			`{"apps":[{"id":"` + app + `","version":1,"state":"running"}]}`, `{"apps":[{"id":` + app + `,"version":1,"state":"running"}]}` + strings.Repeat(" ", 9000), strings.Repeat("[", 8000),
 		} {
 			send(i, junk)
 		}

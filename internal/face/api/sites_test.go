@@ -239,6 +239,7 @@ func TestPreviewAPI(t *testing.T) {
 		page := r.send("", "GET", strings.ReplaceAll(link, `\u0026`, "&"), "")
 		if page.status != 200 || !strings.Contains(page.body, `<script async src="`+baseURL+sites+token+`/loader.js"></script>`) ||
 			page.header.Get("Content-Security-Policy") != "sandbox allow-scripts allow-forms; form-action 'none'; frame-ancestors 'self'" ||
+			page.header.Get("X-Content-Type-Options") != "nosniff" || page.header.Get("Referrer-Policy") != "no-referrer" ||
 			page.header.Get("X-Robots-Tag") != "noindex" || page.header.Get("Cache-Control") != "no-store" {
 			r.t.Errorf("%d %s %v", page.status, page.body, page.header)
 		}
@@ -252,6 +253,8 @@ func TestPreviewAPI(t *testing.T) {
 
 func TestBeaconAPI(t *testing.T) {
 	each(t, func(r *rig) {
+		now := r.db.Now() // at which the limit does not recover
+		r.db.Now = func() time.Time { return now }
 		id, app := r.site("shop"), r.built("null")
 		r.placed(id, `{"app_id":`+app+`}`)
 		at := sites + r.siteToken(id) + "/beacon"
@@ -281,7 +284,7 @@ func TestBeaconAPI(t *testing.T) {
 		}
 		h := r.send(r.key, "GET", apps+app+"/health?site="+id, "")
 		loads := between(h.body, `"loads":`, ",")
-		if h.status != 200 || loads < "600" || loads > "650" || len(loads) != 3 { // the limit recovers a little meanwhile
+		if h.status != 200 || loads != "600" {
 			r.t.Errorf("%d %s", h.status, h.body)
 		}
 		one, _ := strings.CutPrefix(h.body, "{")
