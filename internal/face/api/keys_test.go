@@ -190,6 +190,22 @@ func TestKeyUseOnTwoServers(t *testing.T) {
 	})
 }
 
+func TestSignOutEverywhere(t *testing.T) {
+	each(t, func(r *rig) {
+		const sessions = "/api/users/@me/sessions"
+		for _, count := range []string{`{"count":1,`, `{"count":2,`} {
+			if _, err := r.api.SignIn.ByKey(r.t.Context(), r.key, access.SessionDraft{}); err != nil {
+				r.t.Fatal(err)
+			}
+			if got := r.send(r.key, "GET", sessions, ""); !strings.HasPrefix(got.body, count) {
+				r.t.Errorf("%d %s", got.status, got.body)
+			}
+		}
+		r.wantStatus(r.key, "DELETE", sessions, "", 204)
+		r.want("GET", sessions, "", 200, `{"count":0,"next":null,"previous":null,"results":[]}`)
+	})
+}
+
 // A user can have at most 100 unexpired keys, even with concurrent requests. The operator may make more. Making one
 // removes the expired ones of that user only.
 func TestKeysOfAUserAreLimited(t *testing.T) {
