@@ -40,6 +40,7 @@ func TestVersions(t *testing.T) {
 		if got := r.send(r.key, "PATCH", apps+idle+"/update_source", `{"plugin.json":"{\"main\":\"app.js\"}"}`); got.status != 200 || !strings.Contains(got.body, `"warning":"\"main\" names \"app.js\", which makes no bundle: `) {
 			r.t.Errorf("a main that makes no bundle: got %+v", got)
 		}
+		r.want("GET", apps+idle+"/upgrade?version=1", "", 200, `{"version":1,"tag":"","commit":"","config_schema":null,"bundle":null,"files":[]}`)
 		r.want("GET", apps+id+"/versions/two", "", 404, notFound)
 		if got := r.send(r.key, "PATCH", apps+id, `{"config_schema":[{"key":"color"}]}`); got.status != 200 {
 			r.t.Errorf("another schema: %+v", got)
@@ -55,6 +56,9 @@ func TestVersions(t *testing.T) {
 		if got := r.send(r.key, "GET", apps+id+"/versions/2", ""); !strings.HasSuffix(got.body, `"current":false,"withdrawn":null,"config_schema":null}`) {
 			r.t.Errorf("the schema of a version: got %+v", got)
 		}
+		const back = `"files":[{"filename":"a.md","diff":"--- a/a.md\n+++ /dev/null\n"},` +
+			`{"filename":"site.ts","diff":"--- a/site.ts\n+++ b/site.ts\n@@ -1,1 +1,1 @@\n-export const a = 2\n+export const a = 1\n"}]}`
+		r.want("GET", apps+id+"/upgrade?version=1", "", 200, `{"version":1,"tag":"","commit":"","config_schema":null,"bundle":{"size":24,"inject":false,"kept":false},`+back)
 		r.want("GET", apps+id+"/versions/two/diff", "", 404, notFound)
 		invalid := func(detail, attr string) string {
 			return faultBody("validation_error", "invalid_input", detail, attr)
