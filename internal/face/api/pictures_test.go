@@ -16,6 +16,11 @@ func TestPictures(t *testing.T) {
 		if saved.status != 200 || !strings.Contains(saved.body, `"source":{"a.md":"a","b.png":{"base64":"iVAA/w=="}}`) {
 			r.t.Errorf("a text and a picture: %d %s", saved.status, saved.body)
 		}
+		for body, want := range map[string]string{`{"c.png":{"base64":"/w=="}}`: `"c.png":{"base64":"/w=="}`, `{"c.png":{"base64":"YQA="}}`: `"c.png":{"base64":"YQA="}`} {
+			if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 200 || !strings.Contains(got.body, want) {
+				r.t.Errorf("%s: %d %s", body, got.status, got.body)
+			}
+		}
 		for _, wrong := range []string{`7`, `{}`, `{"base64":7}`, `{"base64":null}`, `{"base64":"iVAA/w"}`, `{"base64":"iVAA_w=="}`, `{"base64":"YQ==","more":1}`, `{"text":"a"}`, `["YQ=="]`} {
 			for _, body := range []string{`{"source":{"a.png":` + wrong + `}}`, `{"a.png":` + wrong + `}`} {
 				if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 400 {
