@@ -33,8 +33,8 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 		for _, route := range r.api.Routes() {
 			for who, key := range keys {
 				path := r.target(route)
-				for _, path := range []string{path, path + "/"} {
-					got := r.send(key, route.Method, path, "", "If-Match", "*") // which fails if the change does not check it
+				for path, body := range map[string]string{path: "", path + "/": "{"} { // a body is not read for those who may not
+					got := r.send(key, route.Method, path, body, "If-Match", "*") // which fails if the change does not check it
 					if want := expected(route, who); got.status/100 == 5 || want != got.status && (want != 0 || got.status == 401 || got.status == 403) {
 						r.t.Errorf("%s %s as %s: got %d, want %d: %s", route.Method, path, who, got.status, want, got.body)
 					}
