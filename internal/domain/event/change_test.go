@@ -176,3 +176,23 @@ func TestSwitchedOffBeforeSentAgain(t *testing.T) {
 		}
 	})
 }
+
+// A retry that arrives while its webhook is switched off is shown as delivered.
+func TestSwitchedOffWhileItArrives(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusBadGateway) })
+		w := r.webhook(to.URL, "app.*")
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(time.Minute)
+		r.change(to, func() error {
+			_, err := r.Update(r.Context(), r.caller, w.ID, Draft{Enabled: patch.Of(false)})
+			return err
+		})
+		r.send(r.Service)
+		if d := r.deliveries(w.ID)[0]; d.State != Delivered || d.Status != http.StatusOK || d.Attempts != 2 || !d.DueAt.IsZero() {
+			r.Errorf("%+v", d)
+		}
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -166,6 +167,7 @@ func TestSwitchedOff(t *testing.T) {
 		gone.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 		failing.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 		first, second := r.webhook(gone.URL, "app.*"), r.webhook(failing.URL, "app.*")
+		r.pass(time.Minute)
 		r.happen(20)
 		r.send(r.Service)
 		r.pass(5 * 24 * time.Hour)
@@ -173,7 +175,7 @@ func TestSwitchedOff(t *testing.T) {
 		r.send(r.Service)
 		for id, reason := range map[int64]string{first.ID: "The receiver answered 410 Gone.", second.ID: "Every try failed for 5 days."} {
 			w, err := r.Get(r.Context(), r.caller, id)
-			if err != nil || w.Enabled || w.DisabledReason != reason {
+			if err != nil || w.Enabled || w.DisabledReason != reason || !w.UpdatedAt.After(w.CreatedAt) {
 				r.Errorf("%+v, %v", w, err)
 			}
 			for _, d := range r.deliveries(id) {
@@ -185,8 +187,15 @@ func TestSwitchedOff(t *testing.T) {
 				r.Error("sends again to one that is off")
 			}
 		}
+		recorded, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: ours, Verb: activity.Disabled}, page.First)
+		if err != nil || recorded.Count != 2 {
+			r.Errorf("%+v, %v", recorded, err)
+		}
 		gone.set(nil)
-		if w, err := r.Update(r.Context(), r.caller, first.ID, Draft{Enabled: patch.Of(true)}); err != nil || w.DisabledReason != "" {
+		if _, err := r.Update(r.Context(), r.caller, first.ID, Draft{Enabled: patch.Of(true)}); err != nil {
+			r.Error(err)
+		}
+		if w, err := r.Get(r.Context(), r.caller, first.ID); err != nil || !w.Enabled || w.DisabledReason != "" {
 			r.Error(w, err)
 		}
 		r.happen(1)
@@ -231,7 +240,8 @@ func TestExpiredIsNoFailure(t *testing.T) {
 	})
 }
 
-// After a restore nothing is sent until an operator says so; events from then on are.
+// After a restore nothing is sent until an operator says so; events from then on are. Webhooks that are made meanwhile are
+// not held.
 func TestHold(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
@@ -242,7 +252,12 @@ func TestHold(t *testing.T) {
 			}
 		}
 		change(Hold)
+		theirs := r.elsewhere()
+		theirs.webhook(to.URL, "app.*")
 		r.happen(3)
+		if n, err := Held(r.Context(), r.DB); err != nil || n != 1 {
+			r.Errorf("%d are held, %v", n, err)
+		}
 		r.send(r.Service)
 		held, err := r.Get(r.Context(), r.caller, 1)
 		if err != nil || !held.Held {
@@ -321,9 +336,13 @@ func TestRotate(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
 		old := r.webhook(to.URL, "app.*")
+		r.pass(time.Minute)
 		rotated, err := r.Rotate(r.Context(), r.caller, old.ID)
 		if err != nil || rotated.Secret == old.Secret {
 			r.Fatal(err)
+		}
+		if w, err := r.Get(r.Context(), r.caller, old.ID); err != nil || !w.UpdatedAt.Equal(r.DB.Now()) {
+			r.Errorf("%+v, %v", w, err)
 		}
 		to.secrets = []string{old.Secret, rotated.Secret}
 		r.happen(1)
