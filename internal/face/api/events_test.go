@@ -378,15 +378,21 @@ func TestWebhooksAPI(t *testing.T) {
 		}
 		for body, attr := range map[string]string{
 			`{}`: "url", `{"url":"https://a.example"}`: "events", `{"url":"ftp://a.example","events":["app.*"]}`: "url",
-			`{"url":"http://127.0.0.1/","events":["app.*"]}`:             "url",
-			`{"url":"http://[::ffff:10.0.0.1]/","events":["app.*"]}`:     "url",
-			`{"url":"http://localhost:8000/","events":["app.*"]}`:        "url",
-			`{"url":"http://2130706433/","events":["app.*"]}`:            "url",
-			`{"url":"https://u:p@a.example/","events":["app.*"]}`:        "url",
-			`{"url":"https://a.example","events":[]}`:                    "events",
-			`{"url":"https://a.example","events":["*"]}`:                 "events",
-			`{"url":"https://a.example","events":["app.x"]}`:             "events",
-			`{"url":"https://a.example","events":["app.*"],"enabled":1}`: "enabled",
+			`{"url":"http://127.0.0.1/","events":["app.*"]}`:                                   "url",
+			`{"url":"http://[::ffff:10.0.0.1]/","events":["app.*"]}`:                           "url",
+			`{"url":"http://localhost:8000/","events":["app.*"]}`:                              "url",
+			`{"url":"http://2130706433/","events":["app.*"]}`:                                  "url",
+			`{"url":"https://u:p@a.example/","events":["app.*"]}`:                              "url",
+			`{"url":"https://a.example/#x","events":["app.*"]}`:                                "url",
+			`{"url":"https://a.example:65536/","events":["app.*"]}`:                            "url",
+			`{"url":"https://:443/","events":["app.*"]}`:                                       "url",
+			`{"url":"https://[::1","events":["app.*"]}`:                                        "url",
+			`{"url":"https://a.example/` + strings.Repeat("x", 2000) + `","events":["app.*"]}`: "url",
+			`{"url":"https://a.example","events":null}`:                                        "events",
+			`{"url":"https://a.example","events":[]}`:                                          "events",
+			`{"url":"https://a.example","events":["*"]}`:                                       "events",
+			`{"url":"https://a.example","events":["app.x"]}`:                                   "events",
+			`{"url":"https://a.example","events":["app.*"],"enabled":1}`:                       "enabled",
 		} {
 			if got := r.send(r.key, "POST", "/webhooks", body); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
 				r.t.Errorf("%s: %d %s", body, got.status, got.body)
@@ -415,8 +421,14 @@ func TestWebhooksAPI(t *testing.T) {
 		if got := r.send(r.key, "PATCH", "/webhooks/"+id, `{"enabled":1}`); got.status != 400 { // a body is checked before its object
 			r.t.Error(got)
 		}
-		if log := r.send(r.key, "GET", "/activity?scope=Webhook", "").body; strings.Contains(log, "whsec") || !strings.Contains(log, `"activity":"rotated"`) {
+		if log := r.send(r.key, "GET", "/activity?scope=Webhook", "").body; strings.Contains(log, "whsec") {
 			r.t.Error(log)
+		} else {
+			for _, done := range []string{"created", "rotated", "updated", "deleted"} {
+				if !strings.Contains(log, `"activity":"`+done+`"`) {
+					r.t.Errorf("not recorded as %s: %s", done, log)
+				}
+			}
 		}
 	})
 }
