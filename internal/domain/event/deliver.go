@@ -35,7 +35,7 @@ const maxPause = 24 * time.Hour
 // judge notes whether a webhook fails, and switches it off if its receiver is gone or has failed for too long.
 func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Delivery) error {
 	tried = slices.DeleteFunc(slices.Clone(tried), func(d Delivery) bool { return d.Error == errorExpired }) // nothing was sent
-	if len(tried) == 0 || !w.Enabled {
+	if len(tried) == 0 {
 		return nil
 	}
 	now := s.DB.Now()
