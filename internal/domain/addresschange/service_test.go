@@ -192,6 +192,24 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 	})
 }
 
+// Each of the two mails has its own text, and an id that stays the same when it is sent again.
+func TestMailsAboutAChange(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if err := r.ask(r.join(r.org, "ada@x.example"), "ada@new.example"); err != nil {
+			t.Fatal(err)
+		}
+		id := must[string](t)(db.One[string](t.Context(), r.DB, nil, `SELECT id FROM address_changes`))
+		r.deliver()
+		for _, m := range r.mails.Mails() {
+			isOld := m.To[0] == "ada@x.example"
+			kind := map[bool]string{true: "old.", false: "new."}[isOld]
+			if got := m.Header(t, "Message-ID"); !strings.HasPrefix(got, "<"+kind+id+"@") || strings.Contains(m.Text(t), "If it was not you, open this link") != isOld {
+				t.Errorf("to %s: %s\n%s", m.To, got, m.Text(t))
+			}
+		}
+	})
+}
+
 // An address of another user, or one that an organization does not allow, is refused. If the caller cannot see the
 // other user, only the mail to the address says so.
 func TestAddressOfSomebody(t *testing.T) {

@@ -266,3 +266,20 @@ func TestErasingRemovesChangesOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// Whoever has a key that was revoked after the request was admitted signs nobody out.
+func TestSignOutWithARevokedKey(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		session, _ := r.begin(ada)
+		if err := r.Keys.Revoke(t.Context(), ada.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.EndSessions(t.Context(), ada); err == nil {
+			t.Error("it is not refused")
+		}
+		if _, err := r.Keys.IdentifySession(t.Context(), session); err != nil {
+			t.Error(err)
+		}
+	})
+}
