@@ -207,7 +207,7 @@ func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org
 // undo gives a user back the address that they had before a change and any later ones. Somebody else asked for the
 // change, with a key or a session of theirs: all of these end.
 func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) (err error) {
-	if c.Done && u.Email != c.OldEmail { // it may have been changed back
+	if u.Email != c.OldEmail { // the change is done, and was not changed back
 		if u, err = s.Organizations.ChangeAddress(ctx, tx, by, u, c.OldEmail, true); err != nil {
 			return err
 		}
