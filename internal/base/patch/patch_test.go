@@ -3,6 +3,7 @@ package patch_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"foyer/internal/base/patch"
@@ -35,6 +36,15 @@ func TestBlank(t *testing.T) {
 	}
 }
 
+func TestLongestText(t *testing.T) {
+	t.Parallel()
+	for n, fits := range map[int]bool{200: true, 201: false} {
+		if err := patch.RequiredText("name", patch.Of(strings.Repeat("é", n)), 200); (err == nil) != fits {
+			t.Errorf("%d characters: %v", n, err)
+		}
+	}
+}
+
 func TestSameJSON(t *testing.T) {
 	t.Parallel()
 	const text = `{"a\"\\/é":["😀\n<",1.50,{}]}`
@@ -45,6 +55,9 @@ func TestSameJSON(t *testing.T) {
 		if patch.SameJSON(text, other) != same || patch.SameJSON(other, text) != same {
 			t.Errorf("%s and %s: same is %t", text, other, !same)
 		}
+	}
+	if !patch.SameJSON(`"\b\f\n\r\t"`, `"\u0008\u000c\u000a\u000d\u0009"`) || patch.SameJSON(`"\b"`, `"b"`) {
+		t.Error("short escapes do not count as what they stand for")
 	}
 	if patch.SameJSON(`"\ud800abcdef"`, `"\ud800ghijkl"`) {
 		t.Error("what follows half of a pair does not count")
