@@ -45,8 +45,21 @@ func TestLineIsCut(t *testing.T) {
 	if got := plaintext.Line(strings.Repeat("ä", 5000), 80); got != strings.Repeat("ä", 79)+"…" {
 		t.Errorf("got %q", got)
 	}
+	if got := plaintext.Line(strings.Repeat("ä", 80), 80); got != strings.Repeat("ä", 80) {
+		t.Errorf("got %q", got)
+	}
 	if got := plaintext.Line(strings.Repeat("a.bc", 20), 10); utf8.RuneCountInString(got) > 10 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A paragraph has one kind of line break and one kind of space.
+func TestWhiteSpaceOfAParagraph(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"a\r\nb\rc\u0085d\u2028e\u2029f\tg\u00a0h\u3000i", "a\nb\nc\nd\ne\nf g h i"} {
+		if got := plaintext.Multiline(s); got != "a\nb\nc\nd\ne\nf g h i" {
+			t.Errorf("%q becomes %q", s, got)
+		}
 	}
 }
 
