@@ -275,7 +275,7 @@ func TestRequestID(t *testing.T) {
 	each(t, func(r *rig) {
 		made := map[string]bool{}
 		for sent, kept := range map[string]bool{
-			"a": true, "A-z_0.9": true, strings.Repeat("x", 128): true,
+			"a": true, "AZ-az_0.9": true, strings.Repeat("x", 128): true,
 			"": false, strings.Repeat("x", 129): false, "a b": false, "ä": false, "a;b": false, r.key: false, "x-" + strings.ToUpper(r.key): false,
 		} {
 			got := r.send("", "GET", "/nope", "", "X-Request-Id", sent).header.Get("X-Request-Id")

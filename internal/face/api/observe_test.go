@@ -147,6 +147,24 @@ func TestLoggedCaller(t *testing.T) {
 	})
 }
 
+// Requests that are refused are logged, and no others.
+func TestLoggedStatus(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := newRig(t, d)
+		h, log, _ := r.observed()
+		for query, want := range map[string]string{"?limit=1": "", "?limit=x": `"status":400`} {
+			log.Reset()
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/organizations/@current/pipeline_frontend_apps"+query, nil)
+			req.Header.Set("Authorization", "Bearer "+r.key)
+			h.ServeHTTP(httptest.NewRecorder(), req)
+			if !strings.Contains(log.String(), want) || want == "" && log.String() != "" {
+				t.Errorf("%s: %s", query, log.String())
+			}
+		}
+	})
+}
+
 // A path is logged as in the request: what a terminal would obey, or show in another order, stays escaped.
 func TestLoggedPathIsEscaped(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func TestStrict(t *testing.T) {
 			{"PATCH", "/webhooks/" + r.webhook(`"app.*"`), `{"secret":"whsec_"}`, nil}, // the answer that created it has it
 			{"DELETE", app + "?froce=1", ``, []string{"froce"}},
 		} {
-			got := r.send(r.key, c.method, c.path, c.body, "Prefer", "respond-async, handling=strict")
+			got := r.send(r.key, c.method, c.path, c.body, "Prefer", "respond-async, handling=strict; wait=1")
 			if got.header.Get("Preference-Applied") != "handling=strict" {
 				r.t.Errorf("%s %s: Preference-Applied: %q", c.method, c.path, got.header.Get("Preference-Applied"))
 			}
