@@ -198,7 +198,7 @@ func TestMailsAboutAChange(t *testing.T) {
 		if err := r.ask(r.join(r.org, "ada@x.example"), "ada@new.example"); err != nil {
 			t.Fatal(err)
 		}
-		id := must[string](t)(db.One[string](t.Context(), r.DB, nil, `SELECT id FROM address_changes`))
+		id := must(db.One[string](t.Context(), r.DB, nil, `SELECT id FROM address_changes`))(t)
 		r.deliver()
 		for _, m := range r.mails.Mails() {
 			isOld := m.To[0] == "ada@x.example"
