@@ -163,7 +163,11 @@ func changeOf(c client.Change) changed {
 	if c.Field == "level" {
 		return changed{Field: "role", Before: role(c.Before), After: role(c.After)}
 	}
-	return changed{c.Field, line(words(c.Before)), line(words(c.After)), isLong(c.Before) || isLong(c.After)}
+	before, after := words(c.Before), words(c.After)
+	if before == none && after == "" { // else "none → none"
+		before, after = "", none
+	}
+	return changed{c.Field, line(before), line(after), isLong(c.Before) || isLong(c.After)}
 }
 
 // role returns the name of a level; "": there is none.
@@ -181,6 +185,9 @@ func isLong(value json.RawMessage) bool {
 	return len(value) > 0 && (value[0] == '{' || value[0] == '[' && json.Unmarshal(value, &texts) != nil)
 }
 
+// none is an empty list in words.
+const none = "none"
+
 // words returns a value in words; "": there is none.
 func words(value json.RawMessage) string {
 	var text string
@@ -191,7 +198,7 @@ func words(value json.RawMessage) string {
 	case json.Unmarshal(value, &text) == nil:
 		return text
 	case json.Unmarshal(value, &texts) == nil:
-		return cmp.Or(strings.Join(texts, ", "), "none")
+		return cmp.Or(strings.Join(texts, ", "), none)
 	case string(value) == "true":
 		return "yes"
 	case string(value) == "false":

@@ -82,12 +82,12 @@ func TestLineChanges(t *testing.T) {
 		return client.Change{Field: field, Before: json.RawMessage(before), After: json.RawMessage(after)}
 	}
 	l := Frame{Home: "/console/o", Offer: Offer{SeeApps: true}}.Line(client.AuditEntry{Scope: "Plugin", Activity: "source_updated", ItemID: "7", Detail: client.ActivityDetail{Changes: []client.Change{
-		change("source", `"aa"`, `"bb"`), change("name", `"A"`, `"B"`), change("on", "false", "true"), change("n", "null", "2"), change("paths", "[]", `["/a","/b"]`), change("origins", "null", "[]"), change("schema", "null", `[{"key":"x"}]`), change("level", "1", "8"),
+		change("source", `"aa"`, `"bb"`), change("name", `"A"`, `"B"`), change("on", "false", "true"), change("n", "null", "2"), change("paths", "[]", `["/a","/b"]`), change("origins", "null", "[]"), change("gone", "[]", "null"), change("schema", "null", `[{"key":"x"}]`), change("level", "1", "8"),
 	}}})
 	if want := "/console/o/apps/7/compare?against=aa&version=bb"; l.Difference != want {
 		t.Errorf("%q, want %q", l.Difference, want)
 	}
-	want := []changed{{"name", "A", "B", false}, {"on", "no", "yes", false}, {"n", "", "2", false}, {"paths", "none", "/a, /b", false}, {"origins", "", "none", false}, {"schema", "", `[{"key":"x"}]`, true}, {"role", "member", "admin", false}}
+	want := []changed{{"name", "A", "B", false}, {"on", "no", "yes", false}, {"n", "", "2", false}, {"paths", "none", "/a, /b", false}, {"origins", "", "none", false}, {"gone", "", "none", false}, {"schema", "", `[{"key":"x"}]`, true}, {"role", "member", "admin", false}}
 	for i, c := range l.Changes {
 		if i >= len(want) || c != want[i] {
 			t.Errorf("%+v", c)
