@@ -148,7 +148,7 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 		} else if err != nil {
 			return err
 		}
-		return k.revoke(ctx, tx, Caller{}, key)
+		return k.revokeWhere(ctx, tx, Caller{}, `id = $1`, key.ID)
 	})
 }
 

@@ -63,7 +63,7 @@ func (k *Keys) RevokeOfMember(ctx context.Context, c Caller, id int64) error {
 		if key.OrganizationID == "" {
 			return fault.New(fault.Denied, "The key is not bound to this organization, but to its user: remove the member instead.")
 		}
-		return k.revoke(ctx, tx, c, key.Key)
+		return k.revokeWhere(ctx, tx, c, `id = $1`, key.ID)
 	})
 }
 

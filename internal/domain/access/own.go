@@ -143,7 +143,7 @@ func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 		if err := c.MayRevoke(key); err != nil {
 			return err
 		}
-		return k.revoke(ctx, tx, c, key)
+		return k.revokeWhere(ctx, tx, c, `id = $1`, key.ID)
 	})
 }
 
