@@ -172,7 +172,7 @@ func (e *environment) server() (profile.Profile, error) {
 		return profile.Profile{}, errors.New("FOYER_KEY is set, but no server for it: set FOYER_URL or give --url; --profile=NAME uses the key that is kept")
 	case url == "":
 		return kept.Get(e.flags["profile"])
-	case key != "" || !isServer(url): // remote refuses a wrong url, for which no login makes a key known
+	case key != "" || !isServer(url): // remote refuses a wrong url for being one, not for having no key
 		return profile.Profile{URL: url, Key: key}, nil
 	}
 	return kept.Of(url)
