@@ -222,3 +222,23 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("%d inside, %d free", q.Inside(), q.free)
 	}
 }
+
+// A caller that has waited too long takes no slot either.
+func TestPatienceEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 1, "Full")
+		leave, err := q.Enter(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := q.Enter(t.Context(), "b"); !fault.Is(err, fault.Busy) || time.Since(began) != maxWait || q.Waiting() != 0 {
+			t.Errorf("%v after %v, %d wait", err, time.Since(began), q.Waiting())
+		}
+		leave()
+		if q.Inside() != 0 {
+			t.Errorf("%d inside", q.Inside())
+		}
+	})
+}
