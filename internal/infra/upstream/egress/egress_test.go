@@ -269,6 +269,17 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
+// An event goes only to http or https, and not to an address of this machine.
+func TestPostIsRefused(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	for _, url := range []string{"gopher" + strings.TrimPrefix(server, "http"), server, "http://[bad"} {
+		if status, class := egress.NewForWebhooks(nil).Post(t.Context(), url, nil, nil); status != 0 || class != egress.ErrorAddress {
+			t.Errorf("%s: %d, %q", url, status, class)
+		}
+	}
+}
+
 // A redirect is a response like others, wherever it leads.
 func TestPostFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
