@@ -181,7 +181,7 @@ func TestLeaveQueue(t *testing.T) {
 }
 
 // When a batch ends early, those who are left are served later: users who were in it after the others. Who gives up
-// meanwhile is not served.
+// meanwhile is not served. Each second of a wait counts once.
 func TestBatchEndsEarly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,6 +214,9 @@ func TestBatchEndsEarly(t *testing.T) {
 		q.Close()
 		if want := []int64{1, 1, 2, 1}; !slices.Equal(order, want) {
 			t.Errorf("served %v, want %v", order, want)
+		}
+		if now, waited := q.Waits(); now != 0 || waited.Round(time.Second) != 7*time.Second { // 4 callers at the second batch, 2 at the third, 1 at the last, and pauses
+			t.Errorf("%d wait, and all have waited %v", now, waited)
 		}
 	})
 }
