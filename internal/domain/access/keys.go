@@ -88,8 +88,26 @@ func nextName(ctx context.Context, tx *db.Tx, userID int64) (string, error) {
 	return "key " + strconv.FormatInt(last+1, 10), err
 }
 
-// revoke removes a key and ends the sessions that began with it, and records that in each
-// organization that it opened.
+// revokeWhere removes, inside Change, the keys that a condition selects. It locks them, and then the sessions that began
+// with them, in the order in which FlushUse changes them.
+func (k *Keys) revokeWhere(ctx context.Context, tx *db.Tx, by Caller, where string, args ...any) error {
+	keys, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE `+where+` ORDER BY id FOR UPDATE`, args...)
+	if err != nil {
+		return err
+	}
+	if err := lockBegunWith(ctx, tx, where, args...); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := k.revoke(ctx, tx, by, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// revoke removes a key and ends the sessions that began with it, all of them locked, and records that in each organization
+// that it opened.
 func (k *Keys) revoke(ctx context.Context, tx *db.Tx, by Caller, key Key) error {
 	sessions, err := begunWith(ctx, tx, key.ID)
 	if err != nil {

@@ -77,23 +77,6 @@ func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, organizationID str
 	return k.revokeWhere(ctx, tx, Caller{}, `organization_id = $1`, organizationID)
 }
 
-// revokeWhere locks the keys, and then the sessions that began with them, in the order in which FlushUse changes them.
-func (k *Keys) revokeWhere(ctx context.Context, tx *db.Tx, by Caller, where string, args ...any) error {
-	keys, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE `+where+` ORDER BY id FOR UPDATE`, args...)
-	if err != nil {
-		return err
-	}
-	if err := lockBegunWith(ctx, tx, where, args...); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := k.revoke(ctx, tx, by, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID) }
 
 // ofMembers selects the keys that see an organization, of members up to a level.

@@ -53,7 +53,7 @@ func lockBegunWith(ctx context.Context, tx *db.Tx, where string, args ...any) er
 }
 
 func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
-	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id FOR UPDATE`, keyID)
+	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id`, keyID)
 }
 
 // superfluous returns the user's sessions that a new one ends: the least recently used of those that began with the
