@@ -146,7 +146,7 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
-// What is no number is called that, in an argument as in a flag.
+// An argument or a flag that is not a whole number is refused in those words, not in the parser's.
 func TestNumbersAreWholeNumbers(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

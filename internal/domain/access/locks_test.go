@@ -60,7 +60,7 @@ func toEnd(t *testing.T, k *Keys, do ending, with ...int) (start, end func()) {
 	return dbtest.Meanwhile(t, k.DB, func() error { return do(t.Context(), k, userID, keys) })
 }
 
-// Whoever ends keys and sessions locks them in the order in which uses are stored: otherwise one of both would fail.
+// Keys and sessions are locked in one order when they end and when their uses are stored: otherwise one of the two would fail.
 func TestEndedWhileUsesAreStored(t *testing.T) {
 	t.Parallel()
 	for what, tc := range map[string]struct {

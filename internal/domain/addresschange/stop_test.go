@@ -267,7 +267,7 @@ func TestErasingRemovesChangesOfOthers(t *testing.T) {
 	})
 }
 
-// Whoever has a key that was revoked after the request was admitted signs nobody out.
+// A key that was revoked after its request was admitted signs nobody out.
 func TestSignOutWithARevokedKey(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")

@@ -12,8 +12,8 @@ import (
 	"foyer/internal/infra/quota"
 )
 
-// Each kind and item has a quota of its own, and a new period once the old one is over, or lies in the future. Who is
-// refused learns when the period ends.
+// Each kind and item has a quota of its own, and a new period once the old one is over, or lies in the future. A
+// refusal says when the period ends.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
