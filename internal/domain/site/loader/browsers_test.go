@@ -143,6 +143,7 @@ func start(t *testing.T, kind string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Env = append(cmd.Environ(), "TMPDIR="+folder)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
