@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,46 @@ func TestRefusedByPostgres(t *testing.T) {
 	})
 	if !fault.Is(err, fault.Internal) {
 		t.Errorf("a wrong query: %v", err)
+	}
+}
+
+// If two transactions wait for each other, PostgreSQL ends one of them. That one has changed nothing, and can be retried;
+// the other one goes on.
+func TestDeadlock(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
+	dbtest.Exec(t, d, `CREATE TABLE kept (name TEXT)`)
+	keep := func(name string, between func(), locks [2]string) error {
+		return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			db.Lock(tx, locks[0])
+			if _, err := db.Changed(ctx, tx, `INSERT INTO kept (name) VALUES ($1)`, name); err != nil {
+				return err
+			}
+			between()
+			db.Lock(tx, locks[1])
+			return nil
+		})
+	}
+	second := make(chan error, 1)
+	first := keep("first", func() {
+		go func() { second <- keep("second", func() {}, [2]string{"b", "a"}) }()
+		if err := dbtest.AwaitWaiting(t.Context(), d, 1, second); err != nil {
+			t.Error(err)
+		}
+	}, [2]string{"a", "b"})
+	refused, want := <-second, "first"
+	if refused == nil {
+		refused, first, want = first, nil, "second"
+	}
+	if first != nil {
+		t.Errorf("both are refused: %v, %v", first, refused)
+	}
+	wantUnavailable(t, refused, "deadlock detected")
+	if kept, err := db.All[string](t.Context(), d, nil, `SELECT name FROM kept`); err != nil || !slices.Equal(kept, []string{want}) {
+		t.Errorf("kept %q, %v, want %q", kept, err, want)
+	}
+	if err := d.Ready(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
