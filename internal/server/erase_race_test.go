@@ -1,13 +1,16 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
@@ -250,4 +253,35 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	if err := errors.Join(err, <-invited, <-erased); err != nil {
 		t.Error(err)
 	}
+}
+
+// Forgetting an accepted invite of a user, who has its address by now, while they are erased comes second. There is no
+// deadlock.
+func TestForgetAcceptedWhileErasing(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w, _ := withInvite(t, url)
+		if _, err := w.Invites.Accept(t.Context(), w.token, invite.Names{}, access.Caller{}); err != nil {
+			t.Fatal(err)
+		}
+		address := w.made.TargetEmail
+		for _, change := range [][2]string{{address, "bob@married.example"}, {inviter, address}} {
+			must(w.Organizations.SetUser(t.Context(), change[0], org.SelfPatch{Email: patch.Of(change[1])}))(t)
+		}
+		begin, forgotten := w.meanwhile(t, func() error {
+			if err := w.Invites.Delete(t.Context(), w.owner, w.made.ID); !fault.Is(err, fault.NotFound) {
+				return cmp.Or(err, errors.New("forgotten twice"))
+			}
+			return nil
+		})
+		w.Organizations.UserErasers = slices.Insert(w.Organizations.UserErasers, 1, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
+			_, err := db.One[int](ctx, tx, nil, `SELECT 1`) // the invites are erased when this returns
+			begin()
+			return err
+		})
+		_, err := w.Organizations.EraseUser(t.Context(), address)
+		if err := errors.Join(err, <-forgotten); err != nil {
+			t.Error(err)
+		}
+	})
 }

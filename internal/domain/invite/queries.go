@@ -96,19 +96,15 @@ func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID
 		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at, userID)
 }
 
-// findAccepted finds an invite that was accepted.
+// findAccepted finds an invite that was accepted, and that the transaction is going to remove.
 func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
 	return db.One(ctx, tx, (*Invite).foundFields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
-		WHERE i.organization_id = $1 AND i.id = $2`+whoMade, organizationID, id)
+		WHERE i.organization_id = $1 AND i.id = $2 FOR UPDATE OF i`+whoMade, organizationID, id)
 }
 
-// forgetAccepted fails with ErrNoRow if another transaction has removed the invite meanwhile.
+// forgetAccepted removes an accepted invite that the transaction has locked.
 func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) error {
-	n, err := db.Changed(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	if err == nil && n == 0 {
-		return db.ErrNoRow
-	}
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // whoMade locks the user u who made an invite, so that they cannot be erased before the transaction has stored what

@@ -240,7 +240,7 @@ func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 		return err
 	}
 	if err := forgetAccepted(ctx, tx, c.Organization.ID, id); err != nil {
-		return access.OrNotFound(err)
+		return err
 	}
 	return s.record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
 }
