@@ -105,10 +105,13 @@ func clearData(ctx context.Context, tx *db.Tx, organizationID string, last int64
 		db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last))
 }
 
-// EraseEvents removes the data of all entries of an organization. Its chain stays valid.
+// EraseEvents removes the data and the traces of all entries of an organization. Its chain stays valid.
 func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
 	lockStored(tx)
-	return db.Exec(ctx, tx, erasedData+`organization_id = $1`, organizationID)
+	if err := db.Exec(ctx, tx, erasedData+`organization_id = $1`, organizationID); err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `DELETE FROM event_traces WHERE organization_id = $1`, organizationID)
 }
 
 // lastBefore returns the number of the last entry made before a time, among the next entries to lose their data; 0:

@@ -22,7 +22,7 @@ var (
 )
 
 // firstMigration is the name of the first migration; those before it were never released.
-const firstMigration = "1500_schema.sql"
+const firstMigration = "1600_schema.sql"
 
 // migrate runs, in the order of their names, all migrations that are not recorded as done. Both engines share the files,
 // except for a few words.

@@ -18,7 +18,7 @@ func TestMigrationsAreNumbered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, file := range files {
-		if want := fmt.Sprintf("%04d_", 1500+i); file.Name()[:5] != want {
+		if want := fmt.Sprintf("%04d_", 1600+i); file.Name()[:5] != want {
 			t.Errorf("%s: want %s", file.Name(), want)
 		}
 	}
