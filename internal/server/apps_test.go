@@ -106,6 +106,50 @@ func TestLifeOfAnApp(t *testing.T) {
 	})
 }
 
+// A review of an upgrade takes the parameters of the upgrade, leads where it would lead, and is refused as it would be.
+func TestReviewOfAnUpgrade(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		host := upstreamtest.NewHost(t)
+		repo := publish(t, host, "review", "v1.0.0", "v1.1.0", "v2.0.0")
+		app := itoa(must(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))(t).ID)
+		before := s.send(t, http.MethodGet, "/"+app, "")
+		leads := func(query, start, diff string) {
+			t.Helper()
+			got := s.send(t, http.MethodGet, "/"+app+"/upgrade"+query, "")
+			if got.status != http.StatusOK || !strings.HasPrefix(got.body, start) || !strings.Contains(got.body, diff) {
+				t.Errorf("%s: %d %s; want %s", query, got.status, got.body, start)
+			}
+		}
+		fails := func(query, body string, status int, says string) {
+			t.Helper()
+			reviewed := s.send(t, http.MethodGet, "/"+app+"/upgrade"+query, "")
+			upgraded := s.send(t, http.MethodPost, "/"+app+"/upgrade", body)
+			if reviewed.status != status || upgraded.status != status || reviewed.body != upgraded.body || !strings.Contains(reviewed.body, says) {
+				t.Errorf("%s: %d %s; the upgrade: %d %s", query, reviewed.status, reviewed.body, upgraded.status, upgraded.body)
+			}
+		}
+		leads("", `{"version":null,"tag":"v2.0.0","commit":"`, "+export const tag = 'v2.0.0'")
+		leads("?tag=v1.1.0", `{"version":null,"tag":"v1.1.0","commit":"`, "+export const tag = 'v1.1.0'")
+		leads("?tag=v1.1.0&version=1", `{"version":1,"tag":"v1.0.0","commit":"`, `"files":[]`)
+		leads("?tag=v1.0.0", `{"version":1,"tag":"v1.0.0","commit":"`, `"files":[]`)
+		fails("?tag=none", `{"tag":"none"}`, http.StatusBadRequest, `"attr":"tag"`)
+
+		moved := repo.Commit(t, files("moved"))
+		repo.Tag(t, "v1.0.0", moved)
+		fails("?tag=v1.0.0", `{"tag":"v1.0.0"}`, http.StatusBadRequest, `"content_changed"`)
+		fails("?tag=v1.0.0&accept_changed=false", `{"tag":"v1.0.0","accept_changed":false}`, http.StatusBadRequest, `"content_changed"`)
+		leads("?tag=v1.0.0&accept_changed=true", `{"version":null,"tag":"v1.0.0","commit":"`+moved+`"`, "+export const tag = 'moved'")
+
+		host.Fail(http.StatusInternalServerError)
+		leads("?tag=v1.0.0", `{"version":1,"tag":"v1.0.0","commit":"`, `"files":[]`) // the stored one, as the upstream does not answer
+		fails("?tag=v1.0.0&accept_changed=true", `{"tag":"v1.0.0","accept_changed":true}`, http.StatusBadGateway, `"upstream_unavailable"`)
+		if after := s.send(t, http.MethodGet, "/"+app, ""); after.body != before.body {
+			t.Errorf("after the reviews: %s, before: %s", after.body, before.body)
+		}
+	})
+}
+
 func TestSource(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
