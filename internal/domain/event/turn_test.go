@@ -105,6 +105,25 @@ func TestClockThatStepsBack(t *testing.T) {
 	})
 }
 
+// A turn ends when the clock steps back: else it would last until the clock is where it was, however slow the receiver.
+func TestClockThatStepsBackInATurn(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		to.set(func(http.ResponseWriter, *http.Request) { r.pass(-time.Hour) })
+		r.happen(batchSize)
+		r.send(r.Service)
+		if n := len(r.deliveries(w.ID)); n == 0 || n > atOnce {
+			r.Errorf("%d were sent", n)
+		}
+		to.set(nil)
+		r.send(r.Service)
+		if n := len(r.deliveries(w.ID)); n != batchSize {
+			r.Errorf("%d were sent in the end", n)
+		}
+	})
+}
+
 // always has a whole batch sent.
 func always() bool { return true }
 
@@ -209,14 +228,15 @@ func TestSwitchedOffInABatch(t *testing.T) {
 	})
 }
 
-// A delivery, new or retried, is not retried if its webhook is switched off and on again during a try. Events from then
-// on are sent.
+// A delivery, new or retried, is not retried if its webhook is switched off and on again during a try. Only events from
+// then on are sent.
 func TestSwitchedOffAndOnInATry(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
 		w := r.webhook(to.URL, "app.*")
 		fail := func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusBadGateway) }
 		offAndOn := func(answer http.ResponseWriter, request *http.Request) {
+			r.happen(1)
 			for _, on := range []bool{false, true} {
 				if _, err := r.Update(r.Context(), r.caller, w.ID, Draft{Enabled: patch.Of(on)}); err != nil {
 					r.Error(err)
