@@ -15,6 +15,7 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/backup"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/db/sqlite"
 )
 
 // addOrganization adds an organization and counts it, in one transaction.
@@ -146,9 +147,13 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// A program that reads a backup may leave an empty journal beside it, which does no harm.
 func TestRestoreWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	_, path := backedUp(t)
+	if err := os.WriteFile(path+".copy-wal", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	fresh := "sqlite:" + filepath.Join(t.TempDir(), "new", "foyer.db")
 	if err := backup.Restore(t.Context(), path+".copy", fresh, false, asItWas); err != nil {
 		t.Fatal(err)
@@ -335,6 +340,41 @@ func TestRestoreRefusesEachDamage(t *testing.T) {
 		refused("another byte at", at, damaged)
 	}
 	refused("bytes added:", 1, append(slices.Clone(sound), '\n'))
+}
+
+// Restore refuses a file with a matching digest that is not a sound database of foyer.
+func TestRestoreRefusesOtherContent(t *testing.T) {
+	t.Parallel()
+	const mark, made = `CREATE TABLE migrations (name TEXT)`, `INSERT INTO migrations (name) VALUES ('1500_schema.sql')`
+	for name, test := range map[string]struct {
+		statements []string
+		want       string
+	}{
+		"no tables":               {[]string{`PRAGMA user_version = 1`}, backup.ErrNoBackup.Error()},
+		"another program's":       {[]string{`CREATE TABLE orders (id INTEGER)`}, backup.ErrNoBackup.Error()},
+		"no migrations":           {[]string{mark}, backup.ErrNoBackup.Error()},
+		"a row that cannot exist": {[]string{mark, made, `CREATE TABLE t (n INTEGER CHECK (n > 0))`, `PRAGMA ignore_check_constraints = ON`, `INSERT INTO t (n) VALUES (0)`}, "the backup is of a damaged database: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, path := sqliteURL(t)
+			c, err := sqlite.Open(path + ".copy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, statement := range test.statements {
+				if err := c.Exec(statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(c.Close(), backup.AddDigest(t.Context(), path+".copy")); err != nil {
+				t.Fatal(err)
+			}
+			if err := backup.Restore(t.Context(), path+".copy", url, false, asItWas); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
 }
 
 // A backup or restore removes the files that killed ones left behind.
