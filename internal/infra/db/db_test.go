@@ -474,16 +474,21 @@ func TestStatementThatFails(t *testing.T) {
 		if counted != nil || !errors.Is(err, db.ErrUnique) || n != 0 {
 			t.Errorf("ignored: %v, and %d users", err, n)
 		}
-		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
-				return err
+		for _, query := range []string{`SELECT abs(-9223372036854775807 - 1)`, `SELECT nonsense`} { // the first is an overflow
+			err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
+					return err
+				}
+				_, _ = db.One[int](ctx, tx, nil, query)
+				if _, err := db.Changed(ctx, tx, makeUser, "c", false, d.Now()); err == nil {
+					t.Errorf("%s ignored: the next statement went through", query)
+				}
+				return nil
+			})
+			n, counted = db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users WHERE email <> 'a'`)
+			if counted != nil || err == nil || n != 0 {
+				t.Errorf("%s ignored: %v, and %d users", query, err, n)
 			}
-			_, _ = db.One[int](ctx, tx, nil, `SELECT abs(-9223372036854775807 - 1)`) // an overflow
-			return nil
-		})
-		n, counted = db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM users WHERE email = 'b'`)
-		if counted != nil || err == nil || n != 0 {
-			t.Errorf("a query ignored: %v, and %d users", err, n)
 		}
 	})
 }

@@ -150,6 +150,9 @@ func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 // send sends the queued statements and reads the results. A transaction may take as long as the server answers: a
 // change of an app changes all sites that follow it.
 func (t *postgresTx) send(ctx context.Context) error {
+	if t.begun && t.conn.Conn.Conn().PgConn().TxStatus() == 'I' { // a statement sent with BEGIN was not valid: none of them was run
+		return errAborted
+	}
 	t.conn.Extend()
 	batch := t.batch
 	t.batch, t.begun = pgx.Batch{}, true
