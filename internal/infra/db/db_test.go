@@ -351,6 +351,24 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// A context that ends after its query does not end later statements on the same connection.
+func TestContextOfAnEarlierQuery(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		dbtest.Exec(t, d, `CREATE TABLE numbers (i INTEGER)`)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			early, cancel := context.WithCancel(ctx)
+			_, err := db.One[int](early, tx, nil, `SELECT 1`)
+			cancel()
+			return errors.Join(err, db.Exec(ctx, tx, `
+				INSERT INTO numbers (i) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n`))
+		})
+		if n, counted := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM numbers`); errors.Join(err, counted) != nil || n != 10000 {
+			t.Errorf("%d rows, %v, %v", n, err, counted)
+		}
+	})
+}
+
 func TestReadsAreReadOnly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
