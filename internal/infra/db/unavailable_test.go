@@ -73,6 +73,20 @@ func TestSilentCommit(t *testing.T) {
 	hosts[0].Silent.Store(false)
 }
 
+// Nor does a server that ends the connection during the commit say whether it has happened.
+func TestTerminatedCommit(t *testing.T) {
+	t.Parallel()
+	u := dbtest.Postgres(t)
+	d := dbtest.Open(t, u)
+	administer(t, u,
+		`CREATE FUNCTION terminate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'`,
+		`CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION terminate()`)
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, makeUser, "ada", false, d.Now()) })
+	if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "terminating connection") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // If PostgreSQL refuses before the commit, for whatever reason, nothing has changed.
 func TestRefusedByPostgres(t *testing.T) {
 	t.Parallel()
