@@ -71,8 +71,8 @@ func TestCompile(t *testing.T) {
 		"site.ts":      "export function inject({ config }: { config: object }): void { console.log(config) }",
 		"frontend.tsx": "import { Scene } from 'elsewhere'\nexport const scene = (title: string) => <Scene title={title} />",
 		"index.ts":     "export const x: = 1",
-		"plugin.json":  `{"name": "an app"}`,
-		"src/index.ts": "not an entry (",
+		"plugin.json":  `{"name": "an app", "main": "src/index.ts"}`,
+		"src/index.ts": "not an entry, but the main of another program (",
 	})
 	want := []File{
 		{Name: "frontend.tsx", Status: Transpiled},
