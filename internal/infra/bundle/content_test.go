@@ -123,7 +123,7 @@ func TestStylesheetsWithAttributes(t *testing.T) {
 	}
 }
 
-// Pages do not get CommonJS exports, whatever the resulting ES module exports.
+// Pages do not get CommonJS exports, whatever the resulting ES module exports. Other programs do.
 func TestCommonJS(t *testing.T) {
 	t.Parallel()
 	for site, want := range map[string]bool{
@@ -134,7 +134,10 @@ func TestCommonJS(t *testing.T) {
 		"import a from './a'\nexport const inject = a.inject": false,
 		"(() => { document.title = 'exports' })()":            false,
 	} {
-		got := mustCompile(t, sources{"dist/site.js": site, "dist/a.js": "exports.inject = () => {}", "plugin.json": `{"main": "dist/site.js"}`})
+		got := mustCompile(t, sources{"dist/site.js": site, "dist/a.js": "exports.inject = () => {}", "index.ts": "module.exports = {}", "plugin.json": `{"main": "dist/site.js"}`})
+		if other := got.Files[2]; other.Name != "index.ts" || other.Warning != "" {
+			t.Errorf("%q: %+v", site, other)
+		}
 		if warning := got.Files[1].Warning; got.Bundle == nil || want && got.Bundle.Inject || want != strings.HasPrefix(warning, "Pages cannot see") || !want && warning != "" {
 			t.Errorf("%q: %+v, %+v", site, got.Files, got.Bundle)
 		}
