@@ -307,7 +307,8 @@ func TestWarnings(t *testing.T) {
 	got := mustCompile(t, sources{
 		"site.css":     "b { color: blue }", // bundlers write such a file
 		"site.ts":      "import './a.svg'\nimport './b'\nimport './later'\nimport './d.css'\nexport * from './view'\nexport const x = 1",
-		"d.css":        "p { background: url(a.svg#icon) }",
+		"d.css":        "p { src: url(f.woff2#iefix); background: url(a.svg#icon) }",
+		"f.woff2":      "wOF2",
 		"later.ts":     "export const inject = () => import('./c.css')",
 		"c.css":        "i { color: green }",
 		"b.ts":         "if (typeof x === 'strin') console.log(1)\nvar x",
@@ -322,7 +323,7 @@ func TestWarnings(t *testing.T) {
 	want := map[string]string{
 		"site.ts":  `1:8: Importing "./a.svg" without a name does nothing; write import name from "./a.svg".`,
 		"b.ts":     `1:18: The "typeof" operator will never evaluate to "strin"`,
-		"d.css":    `1:17: The whole of "./a.svg" is built in, without #icon.`,
+		"d.css":    `1:42: The whole of "./a.svg" is built in, without #icon.`,
 		"later.ts": `1:36: This gives the text of the stylesheet; write import "./c.css" to put it into the page.`,
 		"view.tsx": `1:17: This gives the text of the stylesheet, not the names of its classes; write import "./e.module.css" to put it into the page, and the names as they are.`,
 		"site.css": `No page gets it: site.ts does not import it, nor does a file that it imports.`,
