@@ -235,6 +235,17 @@ func TestStylesheets(t *testing.T) {
 		blame("site.ts", `a.css:2:9: "./base.css" is not one of the app's files`, 0, 0))
 }
 
+// A url in CSS that leads out of the app, or within the page, stays as it is.
+func TestURLsThatStay(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"https://x.example/m.svg", "//x.example/m.svg", "/m.svg", "#m", "blob:/m.svg", "data:image/svg+xml,m", "http://[x/m.svg"} {
+		css := "p{mask:url(" + url + ")}"
+		if got := mustCompile(t, sources{"site.ts": "import './a.css'", "a.css": css, "m.svg": "<svg/>"}); got.Bundle == nil || !strings.Contains(string(got.Bundle.JS), css) {
+			t.Errorf("%s: %+v", url, got)
+		}
+	}
+}
+
 // The compiler may spell the name of a file differently than its importer.
 func TestNamelessImports(t *testing.T) {
 	t.Parallel()
