@@ -276,7 +276,7 @@ func inStyle(url string) (spec, part string) {
 // isExternal reports whether a url in CSS leads out of the app.
 func isExternal(url string) bool {
 	u, err := neturl.Parse(url)
-	return err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" || strings.HasPrefix(url, "/")
+	return err != nil || u.Scheme != "" || u.Path == "" || strings.HasPrefix(url, "/")
 }
 
 // namesNothing reports whether a module imports spec without a name, or with export *: a file that is not code exports no
