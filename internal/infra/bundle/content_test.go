@@ -148,19 +148,36 @@ func TestPictures(t *testing.T) {
 	t.Parallel()
 	png := "\x89PNG\r\n\x1a\n\x00\xff"
 	got := mustCompile(t, sources{
-		"site.ts":  "import svg from './a.svg'\nimport png from './b.png'\nimport font from './c.woff2'\nexport const all = [svg, png, font]",
+		"site.ts": "import svg from './a.svg'\nimport png from './b.png'\nimport font from './c.woff2'\n" +
+			"import jpg from './d.jpg'\nimport gif from './d.gif'\nimport webp from './d.webp'\nexport const all = [svg, png, font, jpg, gif, webp]",
 		"a.svg":    `<svg xmlns="http://www.w3.org/2000/svg"/>`,
 		"b.png":    png,
 		"c.woff2":  "wOF2\x00",
+		"d.jpg":    "JFIF",
+		"d.gif":    "GIF89a",
+		"d.webp":   "RIFF",
 		"d.png":    "unused",
 		"e/f.webp": "unused",
 	})
 	if got.Bundle == nil {
 		t.Fatalf("no bundle: %+v", got.Files)
 	}
-	for _, want := range []string{`data:image/svg+xml,<svg xmlns=`, `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte(png)) + `"`, `"data:font/woff2,wOF2%00"`} {
+	for _, want := range []string{`data:image/svg+xml,<svg xmlns=`, `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte(png)) + `"`, `"data:font/woff2,wOF2%00"`, `"data:image/jpeg,JFIF"`, `"data:image/gif,GIF89a"`, `"data:image/webp,RIFF"`} {
 		if !strings.Contains(string(got.Bundle.JS), want) {
 			t.Errorf("no %s in %s", want, got.Bundle.JS)
+		}
+	}
+}
+
+// The extension of a file tells whether its code has types and JSX.
+func TestExtensionsOfCode(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a.ts": "export const a: number = 1", "a.mts": "export const a: number = 1", "a.cts": "export const a: number = 1", "a.tsx": "export const a: object = <b/>",
+		"a.js": "export const a = 1", "a.mjs": "export const a = 1", "a.cjs": "exports.a = 1", "a.jsx": "export const a = <b/>",
+	} {
+		if got := mustCompile(t, sources{"site.js": "export { a } from './" + name + "'", name: text}); got.Bundle == nil || strings.Contains(string(got.Bundle.JS), text) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
