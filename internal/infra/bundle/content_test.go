@@ -330,6 +330,7 @@ func TestStylesheetText(t *testing.T) {
 	}
 }
 
+// Each file shows its first warning.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
@@ -339,7 +340,7 @@ func TestWarnings(t *testing.T) {
 		"f.woff2":      "wOF2",
 		"later.ts":     "export const inject = () => import('./c.css')",
 		"c.css":        "i { color: green }",
-		"b.ts":         "if (typeof x === 'strin') console.log(1)\nvar x",
+		"b.ts":         "if (typeof x === 'strin') console.log(1)\nif (typeof x === 'numbr') console.log(2)\nvar x",
 		"a.svg":        "<svg/>",
 		"index.ts":     "export const y = -0 in {}",
 		"view.tsx":     "import css from './e.module.css'\nexport const view = () => <p className={css.big} />",
