@@ -30,6 +30,17 @@ func TestResolveFolder(t *testing.T) {
 	}
 }
 
+// The name of what TypeScript compiles a file to means that file.
+func TestResolveTypeScript(t *testing.T) {
+	t.Parallel()
+	files := sources{"a.ts": "", "b.tsx": "", "c.tsx": ""}
+	for spec, want := range map[string]string{"./a.js": "a.ts", "./b.js": "b.tsx", "./c.jsx": "c.tsx", "./a.jsx": ""} {
+		if got, err := resolve(files, "site.ts", spec); got != want {
+			t.Errorf("%s: %q, %v; want %q", spec, got, err, want)
+		}
+	}
+}
+
 func FuzzResolve(f *testing.F) {
 	f.Add("site.ts\nsrc/a.ts\nlib/index.tsx\nb.json", "site.ts", "./src/a")
 	f.Add("site.ts\nsrc/a.ts\nlib/index.tsx\nb.json", "src/a.ts", "../lib/")
