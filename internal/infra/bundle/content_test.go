@@ -313,6 +313,11 @@ func TestStylesheetText(t *testing.T) {
 		t.Errorf("a template: %+v", got)
 	}
 
+	got = mustCompile(t, sources{"site.ts": files["site.ts"], "look.css": "@import './base.css';\nb { color }", "base.css": ""})
+	if want := `2:10: Expected ":"`; got.Bundle == nil || got.Files[1].Warning != want {
+		t.Errorf("no template, since it is compiled with its imports: %+v, want %s", got, want)
+	}
+
 	for _, url := range []string{"./gone.png", "{{logo}}", "${logo}", "__LOGO__", "logo.png?v=1#a"} {
 		spec, _, _ := strings.Cut("./"+strings.TrimPrefix(url, "./"), "?")
 		warning := fmt.Sprintf("2:17: %q is not one of the app's files: it stays as it is.", spec)
