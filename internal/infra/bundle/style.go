@@ -26,9 +26,7 @@ export default %s
 // page, or its text for imports by name: unchanged if it has no imports and pictures.
 func (req request) style(name string, intoPage bool) api.OnLoadResult {
 	req.text = !intoPage
-	options := req.options(name, api.LoaderCSS)
-	options.Bundle = true
-	built := api.Build(options)
+	built := api.Build(req.options(name, api.LoaderCSS))
 	if len(built.Errors) > 0 {
 		return api.OnLoadResult{Errors: built.Errors}
 	}
