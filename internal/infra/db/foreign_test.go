@@ -122,6 +122,44 @@ func TestDamageNamesTheFile(t *testing.T) {
 	}
 }
 
+// So does damage that is found only later, by a query or in a transaction.
+func TestDamageOfATable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "foyer.db")
+	d, err := db.Open(t.Context(), "sqlite:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbtest.Exec(t, d, `CREATE TABLE notes (item TEXT)`)
+	dbtest.Exec(t, d, `INSERT INTO notes (item) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT 'note' FROM n`)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := content[len(content)/2:] // of the table
+	copy(half, bytes.Repeat([]byte{0x5a}, len(half)))
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = dbtest.Open(t, "sqlite:"+path)
+	count := func(ctx context.Context, q db.Querier) error {
+		_, err := db.One[int](ctx, q, nil, `SELECT COUNT(item) FROM notes`)
+		return err
+	}
+	for what, err := range map[string]error{
+		"query":       count(t.Context(), d),
+		"view":        d.View(t.Context(), count),
+		"transaction": d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return count(ctx, tx) }),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+			t.Errorf("%s: %v; want an error that begins with %s", what, err, path)
+		}
+	}
+}
+
 // A database that another program keeps locked is an error within seconds.
 func TestLockedDatabase(t *testing.T) {
 	t.Parallel()
