@@ -384,11 +384,12 @@ func TestClosedDatabaseRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		wantUsers(t, d, 0)
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil }); err == nil {
-			t.Error("a transaction on a closed database went through")
+		if one, inTx := ask(t.Context(), d); one == nil || inTx == nil {
+			t.Errorf("a query on a closed database: %v, and a transaction: %v", one, inTx)
 		}
 	})
 }
@@ -529,6 +530,13 @@ func TestInsertOfNoRow(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Insert(ctx, tx, makeUser, "a", false, d.Now())
+			return err
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("got %v, want ErrUnique", err)
 		}
 	})
 }
