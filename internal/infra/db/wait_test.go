@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -57,6 +58,28 @@ func TestQuestionsBesideWaiting(t *testing.T) {
 			t.Error("a transaction was begun for nobody")
 		}
 	})
+}
+
+// A query whose context ends while all connections are in use does not wait longer, and takes none.
+func TestQueryThatFindsNoConnection(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	var within func(more int) error
+	within = func(more int) error {
+		return d.View(t.Context(), func(context.Context, db.Querier) error {
+			if more > 1 {
+				return within(more - 1)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			one, _ := ask(ctx, d)
+			return one
+		})
+	}
+	wantUnavailable(t, within(max(4, 2*runtime.GOMAXPROCS(0))), "deadline exceeded")
+	if one, inTx := ask(t.Context(), d); one != nil || inTx != nil {
+		t.Error(one, inTx)
+	}
 }
 
 // However many slow transactions of one user wait, another user's has its turn soon.
