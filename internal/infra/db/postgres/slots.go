@@ -95,8 +95,7 @@ func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 
 // may reports whether a use may have a slot now. The caller of may, take, admit and giveBack holds mu.
 func (s *slots) may(u use) bool {
-	held := s.held[u]
-	return s.free > 0 && (held == 0 || held < s.free) && (!u.inTx || len(s.shards) > 0)
+	return s.held[u] < s.free && (!u.inTx || len(s.shards) > 0)
 }
 
 func (s *slots) take(c caller) slot {
