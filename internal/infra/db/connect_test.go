@@ -94,6 +94,7 @@ func TestRefusedDatabases(t *testing.T) {
 		"many connections": {conns(t, address, "21"), "pool_max_conns must be from 5 to 20"},
 		"no connections":   {conns(t, address, "0"), "pool_max_conns too small"},
 		"connections":      {conns(t, address, "many"), "cannot parse pool_max_conns"},
+		"health checks":    {"postgres://joe:s3cret@127.0.0.1/x?pool_health_check_period=0s", "pool_health_check_period must be more than 0"},
 		"port":             {"postgres://joe:s3cret@127.0.0.1:99999999/x", "the url of the database: invalid port"},
 		"session":          {"postgres://joe:s3cret@127.0.0.1/x?target_session_attrs=readwrite", "unknown target_session_attrs value"},
 		"timeout":          {"postgres://joe:s3cret@127.0.0.1/x?connect_timeout=abc", "invalid connect_timeout"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,6 +59,41 @@ func TestFewConnections(t *testing.T) {
 		})
 	}
 	clients.Wait()
+}
+
+// They use more once PostgreSQL has more, even if nobody returns a connection.
+func TestMoreConnectionsLater(t *testing.T) {
+	t.Parallel()
+	address := limited(t, 5)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, admin := dbtest.Open(t, address), *u
+	admin.User = url.User("postgres")
+	const clients = 10
+	var all, inside sync.WaitGroup
+	inside.Add(clients)
+	for range clients {
+		all.Go(func() {
+			var once sync.Once
+			defer once.Do(inside.Done)
+			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
+				once.Do(inside.Done)
+				inside.Wait()
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for waiting := 0; waiting == 0; runtime.Gosched() {
+		_, waiting, _ = d.Stats()
+	}
+	administer(t, admin.String(), `ALTER ROLE `+u.User.Username()+` CONNECTION LIMIT 20`)
+	all.Wait()
 }
 
 // A caller that gets no connection in time gets an error that says so, when opening a database and later.
