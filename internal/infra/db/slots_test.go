@@ -2,9 +2,11 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,7 +63,26 @@ func TestFewConnections(t *testing.T) {
 	clients.Wait()
 }
 
-// They use more once PostgreSQL has more, even if nobody returns a connection.
+// hold returns once n transactions run, with a function that ends them.
+func hold(t *testing.T, d *db.DB, n int) (end func()) {
+	t.Helper()
+	var all, inside sync.WaitGroup
+	inside.Add(n)
+	ended := make(chan struct{})
+	for range n {
+		all.Go(func() {
+			enter := sync.OnceFunc(inside.Done)
+			defer enter()
+			if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { enter(); <-ended; return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	inside.Wait()
+	return func() { close(ended); all.Wait() }
+}
+
+// A server uses more connections once PostgreSQL has more, even if nobody returns one.
 func TestMoreConnectionsLater(t *testing.T) {
 	t.Parallel()
 	address := limited(t, 5)
@@ -71,29 +92,13 @@ func TestMoreConnectionsLater(t *testing.T) {
 	}
 	d, admin := dbtest.Open(t, address), *u
 	admin.User = url.User("postgres")
-	const clients = 10
-	var all, inside sync.WaitGroup
-	inside.Add(clients)
-	for range clients {
-		all.Go(func() {
-			var once sync.Once
-			defer once.Do(inside.Done)
-			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-				_, err := db.One[int](ctx, tx, nil, `SELECT 1`)
-				once.Do(inside.Done)
-				inside.Wait()
-				return err
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	held := make(chan func(), 1)
+	go func() { held <- hold(t, d, 10) }()
 	for waiting := 0; waiting == 0; runtime.Gosched() {
 		_, waiting, _ = d.Stats()
 	}
 	administer(t, admin.String(), `ALTER ROLE `+u.User.Username()+` CONNECTION LIMIT 20`)
-	all.Wait()
+	(<-held)()
 }
 
 // A caller that gets no connection in time gets an error that says so, when opening a database and later.
@@ -137,6 +142,42 @@ func TestNoConnection(t *testing.T) {
 	if one, inTx := ask(t.Context(), held); one != nil || inTx != nil {
 		t.Error(one, inTx)
 	}
+}
+
+// Callers of one purpose wait for each other in the order they came once they have half of the connections. Who does not
+// wait any longer gets none.
+func TestHalfOfTheConnections(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	endOthers, endOne := hold(t, d, 9), hold(t, d, 1)
+	nothing := func(context.Context, *db.Tx) error { return nil }
+	for range 2 * 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		err := d.InTx(ctx, nothing)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v, want context.DeadlineExceeded", err)
+		}
+	}
+	var waiters sync.WaitGroup
+	var came []int
+	for i := range 3 {
+		waiters.Go(func() {
+			if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { came = append(came, i); return nil }); err != nil { // one at a time
+				t.Error(err)
+			}
+		})
+		for waiting := 0; waiting <= i; runtime.Gosched() {
+			_, waiting, _ = d.Stats()
+		}
+	}
+	endOne()
+	waiters.Wait()
+	if !slices.Equal(came, []int{0, 1, 2}) {
+		t.Errorf("came in the order %v", came)
+	}
+	endOthers()
+	hold(t, d, 10)()
 }
 
 // However many callers wait to read or change a locked table, others get answers.
