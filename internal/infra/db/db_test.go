@@ -508,6 +508,9 @@ func TestStatementThatFails(t *testing.T) {
 			if counted != nil || err == nil || n != 0 {
 				t.Errorf("%s ignored: %v, and %d users", query, err, n)
 			}
+			if err := d.Ready(t.Context()); err != nil { // the error says nothing about the database
+				t.Errorf("%s ignored: not ready: %v", query, err)
+			}
 		}
 	})
 }

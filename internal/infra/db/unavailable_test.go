@@ -85,6 +85,9 @@ func TestTerminatedCommit(t *testing.T) {
 	if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "terminating connection") {
 		t.Errorf("got %v", err)
 	}
+	if err := d.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "the last change was not kept: ") {
+		t.Errorf("ready: %v", err)
+	}
 }
 
 // If PostgreSQL refuses before the commit, for whatever reason, nothing has changed.
