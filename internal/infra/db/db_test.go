@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,15 +32,16 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 		type row struct {
 			verified bool
 			at       time.Time
+			same     time.Time
 			none     time.Time
 			text     string
 			id       int64
 		}
 		at := time.Date(2026, 11, 20, 12, 30, 0, 123456000, time.UTC)
 		fields := func(r *row) []any {
-			return []any{&r.verified, &r.at, db.Null(&r.none), db.Null(&r.text), db.Null(&r.id)}
+			return []any{&r.verified, &r.at, db.Null(&r.same), db.Null(&r.none), db.Null(&r.text), db.Null(&r.id)}
 		}
-		const columns = `is_email_verified, created_at, CAST(NULL AS {{timestamp}}), CAST(NULL AS TEXT), CAST(NULL AS BIGINT)`
+		const columns = `is_email_verified, created_at, created_at, CAST(NULL AS {{timestamp}}), CAST(NULL AS TEXT), CAST(NULL AS BIGINT)`
 		columnsHere := strings.ReplaceAll(columns, "{{timestamp}}", "TIMESTAMP")
 		want := row{verified: true, at: at}
 		var returned row
@@ -53,11 +56,21 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, got := range map[string]row{"RETURNING": returned, "SELECT": read} {
-			if got.verified != want.verified || !got.at.Equal(at) || !got.none.IsZero() || got.text != "" || got.id != 0 {
+			if got.verified != want.verified || got.at != at || got.same != at || !got.none.IsZero() || got.text != "" || got.id != 0 {
 				t.Errorf("%s: got %+v, want %+v", what, got, want)
 			}
 		}
 	})
+}
+
+// In every time zone, times are returned in UTC.
+func TestTimesOfAnotherZone(t *testing.T) {
+	t.Parallel()
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestValuesComeBackAsTheyWent$")
+	again.Env = append(os.Environ(), "TZ=America/New_York")
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // A list is read from JSON, and only from JSON.
