@@ -33,17 +33,13 @@ func (n nullable[T]) Value() (driver.Value, error) {
 
 // Scan implements sql.Scanner.
 func (n nullable[T]) Scan(src any) error {
-	var value any
+	value := src
 	switch v := src.(type) {
 	case nil:
 		*n.v = *new(T)
 		return nil
 	case []byte:
 		value = string(v)
-	case time.Time:
-		value = v.UTC()
-	default:
-		value = v
 	}
 	scanned, ok := value.(T)
 	if !ok {
