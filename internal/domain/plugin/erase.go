@@ -43,12 +43,7 @@ func (s Service) Tidy(ctx context.Context) error {
 			return err
 		}
 		for some := range slices.Chunk(unused, 10) {
-			err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-				if err := lockContents(ctx, tx); err != nil {
-					return err
-				}
-				return removeUnused(ctx, tx, some)
-			})
+			err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return removeUnused(ctx, tx, some) })
 			if err != nil {
 				return err
 			}

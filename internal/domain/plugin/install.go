@@ -104,9 +104,6 @@ func (s Service) notInstalled(ctx context.Context, organizationID string, remote
 
 // insertWith stores a new plugin with its first version.
 func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o origin, v Version, b build) error {
-	if err := lockContents(ctx, tx); err != nil {
-		return err
-	}
 	c, err := access.Confirm(ctx, tx, c, s.DB.Now(), mayInstall(*p))
 	if err != nil {
 		return err

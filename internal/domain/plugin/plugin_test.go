@@ -352,49 +352,6 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	})
 }
 
-// A text that nothing uses is not removed while a save, or an app that is created, has found it and is under way.
-func TestTidyDuringSave(t *testing.T) {
-	each(t, func(r rig) {
-		p := r.create(named("x"))
-		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
-		if err != nil {
-			r.Fatal(err)
-		}
-		for _, use := range []func(ctx context.Context, tx *db.Tx) (id int64, err error){
-			func(ctx context.Context, tx *db.Tx) (int64, error) {
-				_, err := r.saveSource(ctx, tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
-				return p.ID, err
-			},
-			func(ctx context.Context, tx *db.Tx) (int64, error) {
-				created := p
-				err := r.insertWith(ctx, tx, r.caller, &created, origin{OrganizationID: p.OrganizationID}, Version{}, made)
-				return created.ID, err
-			},
-		} {
-			other := r.create(named("other"))
-			r.save(other.ID, "a.md", patch.Of("a"))
-			if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
-				r.Fatal(err)
-			}
-			var id int64
-			tidy, tidied := dbtest.Meanwhile(r, r.DB, func() error { return r.Tidy(r.Context()) })
-			err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-				id, err = use(ctx, tx)
-				tidy()
-				return err
-			})
-			if err != nil {
-				r.Fatal(err)
-			}
-			tidied()
-			r.wantContents(1)
-			if err := r.Delete(r.Context(), r.caller, id); err != nil {
-				r.Fatal(err)
-			}
-		}
-	})
-}
-
 // While an organization is being erased, others save their apps.
 func TestSaveDuringErasure(t *testing.T) {
 	each(t, func(r rig) {

@@ -92,14 +92,8 @@ func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int
 	return p, c, err
 }
 
-// lockOwnAfterWait is lockOwnMatching for a change that has waited for an upstream or the compiler, see access.Confirm. If
-// contents is set, it locks the contents first.
-func (s Service) lockOwnAfterWait(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, contents bool) (Plugin, access.Caller, error) {
-	if contents {
-		if err := lockContents(ctx, tx); err != nil {
-			return Plugin{}, c, err
-		}
-	}
+// lockOwnAfterWait is lockOwnMatching for a change that has waited for an upstream or the compiler, see access.Confirm.
+func (s Service) lockOwnAfterWait(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft) (Plugin, access.Caller, error) {
 	d.lockSharing(tx, c)
 	p, err := s.findOwnMatching(ctx, tx, c, id, " FOR UPDATE")
 	if err == nil {

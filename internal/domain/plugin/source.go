@@ -186,10 +186,9 @@ func describeEdited(d *Draft, before []source.File, edits []source.Edit) error {
 var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an installed app decides which files it has: change it with upgrade, or PATCH of the app.")
 
 // unchanged locks the plugin whose source was read. It fails if the source has changed or the caller may no longer
-// change the plugin. If contents is set, it locks the contents first. It reads again whether the plugin is disabled,
-// and by whom.
-func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read *Sources, d Draft, contents bool) (Plugin, origin, access.Caller, error) {
-	before, c, err := s.lockOwnAfterWait(ctx, tx, c, read.ID, d, contents)
+// change the plugin. It reads again whether the plugin is disabled, and by whom.
+func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read *Sources, d Draft) (Plugin, origin, access.Caller, error) {
+	before, c, err := s.lockOwnAfterWait(ctx, tx, c, read.ID, d)
 	if err != nil {
 		return Plugin{}, origin{}, c, err
 	}
@@ -205,7 +204,7 @@ func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read
 
 // saveSource returns what it wrote; reading it afterwards could return the next change.
 func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
-	before, o, c, err := s.unchanged(ctx, tx, c, &read, d, made != nil)
+	before, o, c, err := s.unchanged(ctx, tx, c, &read, d)
 	if err != nil {
 		return Sources{}, err
 	}

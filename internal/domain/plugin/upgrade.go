@@ -251,7 +251,7 @@ var errMoved = fault.Later(fault.Busy, time.Second, "The url of the app has chan
 // move moves a plugin to the target in one transaction; asked is the plugin as it was when its upstream was asked. It
 // fails if the plugin no longer comes from the url that was asked, unless the move changes the url.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target, latest latestTag) (Plugin, error) {
-	p, c, err := s.lockOwnAfterWait(ctx, tx, c, asked.ID, m.Draft, to.fetched != nil)
+	p, c, err := s.lockOwnAfterWait(ctx, tx, c, asked.ID, m.Draft)
 	if err == nil && m.location == nil && p.URL != asked.URL {
 		err = errMoved
 	}

@@ -94,15 +94,24 @@ func (b build) as(v, before Version) (_ Version, keeps bool) {
 	return v, keeps
 }
 
-// add stores a build as the newest version of a plugin, and makes it the current one. The caller has locked the
-// contents.
+// contents returns the texts of a build's files and its bundle, by their sums.
+func (b build) contents() map[string]string {
+	all := make(map[string]string, len(b.files)+1)
+	for _, f := range b.files {
+		all[f.SHA256] = f.Text
+	}
+	if b.bundle != nil {
+		all[b.bundle.SHA256] = string(b.bundle.JS)
+	}
+	return all
+}
+
+// add stores a build as the newest version of a plugin, and makes it the current one.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
 	v, _ = b.as(v, current)
 	v.SHA256, v.CreatedBy.ID, v.CreatedAt = source.Sum(b.files), c.UserID, s.DB.Now()
-	if b.bundle != nil {
-		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
-			return Version{}, err
-		}
+	if err := insertContents(ctx, tx, b.contents()); err != nil {
+		return Version{}, err
 	}
 	if err := refuseWithdrawnBundle(ctx, tx, o.PluginID, v.Bundle); err != nil {
 		return Version{}, err
@@ -111,7 +120,7 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 	if err != nil {
 		return Version{}, err
 	}
-	return v, insertFiles(ctx, tx, v.id, current.id, b.files)
+	return v, insertFiles(ctx, tx, v.id, b.files)
 }
 
 // addVersion stores a version without files as the newest one, and makes it the current one.
@@ -189,18 +198,9 @@ func originAndVersion(ctx context.Context, q db.Querier, p Plugin) (o origin, cu
 	return o, current, err
 }
 
-// insertFiles stores the files of a version. Texts that the version before it has are stored already.
-func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []source.File) error {
-	stored, err := sums(ctx, tx, beforeID)
-	if err != nil {
-		return err
-	}
+// insertFiles stores the files of a version. Their contents are stored already.
+func insertFiles(ctx context.Context, tx *db.Tx, versionID int64, files []source.File) error {
 	for _, f := range files {
-		if !stored[f.SHA256] {
-			if err := insertContent(ctx, tx, f.SHA256, f.Text); err != nil {
-				return err
-			}
-		}
 		if err := insertFile(ctx, tx, versionID, f); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -220,26 +221,28 @@ func findManifest(ctx context.Context, q db.Querier, versionID int64) (string, e
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, source.ManifestName)
 }
 
-// sums returns the set of the sums of a version's files.
-func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
-	all, err := db.All[string](ctx, q, nil, `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
-	set := make(map[string]bool, len(all))
-	for _, sum := range all {
-		set[sum] = true
+// insertContents stores contents by their sums. It locks those that are stored already, so that none is removed before
+// the transaction refers to it. Transactions that store the same ones wait for each other, always in the same order.
+func insertContents(ctx context.Context, tx *db.Tx, contents map[string]string) error {
+	if len(contents) == 0 {
+		return nil
 	}
-	return set, err
-}
-
-// lockContents waits until no other transaction adds contents, or removes those that nothing uses. A transaction that
-// takes this lock takes it before it locks apps, sites or their organization, in this order, so that there are no
-// deadlocks.
-func lockContents(ctx context.Context, tx *db.Tx) error {
-	_, err := db.One[int](ctx, tx, nil, `SELECT 1 FROM contents_lock WHERE id = 1 FOR UPDATE`)
-	return err
-}
-
-func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
-	return db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(content))
+	var args []any
+	query := `SELECT sha256 FROM contents WHERE sha256 IN (` + queries.Arg(&args, slices.Sorted(maps.Keys(contents))...) + `) FOR KEY SHARE`
+	stored, err := db.All[string](ctx, tx, nil, query, args...)
+	if err != nil {
+		return err
+	}
+	for _, sum := range stored {
+		delete(contents, sum)
+	}
+	for _, sum := range slices.Sorted(maps.Keys(contents)) {
+		err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(contents[sum]))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inBase64 is the prefix of a file that is not text and is stored in base64, because text columns hold no other bytes.
@@ -272,9 +275,15 @@ func unusedContents(ctx context.Context, q db.Querier, after string) ([]string, 
 	return db.All[string](ctx, q, nil, `SELECT c.sha256 FROM contents c WHERE c.sha256 > $1 AND `+isUnused+` ORDER BY c.sha256 LIMIT 1000`, after)
 }
 
-// removeUnused removes those of some contents that no version uses. The caller has locked the contents.
+// removeUnused removes those of some contents that no version uses, except those that another transaction has locked to
+// use them.
 func removeUnused(ctx context.Context, tx *db.Tx, sums []string) error {
 	var args []any
-	query := `DELETE FROM contents AS c WHERE c.sha256 IN (` + queries.Arg(&args, sums...) + `) AND ` + isUnused
+	locked, err := db.All[string](ctx, tx, nil, `SELECT sha256 FROM contents WHERE sha256 IN (`+queries.Arg(&args, sums...)+`) FOR UPDATE SKIP LOCKED`, args...)
+	if err != nil || len(locked) == 0 {
+		return err
+	}
+	args = nil
+	query := `DELETE FROM contents AS c WHERE c.sha256 IN (` + queries.Arg(&args, locked...) + `) AND ` + isUnused
 	return db.Exec(ctx, tx, query, args...)
 }

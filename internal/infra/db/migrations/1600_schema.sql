@@ -234,11 +234,6 @@ CREATE TABLE contents (
 	content TEXT NOT NULL
 );
 
--- One row, which each transaction that adds or removes contents locks, so that none removes a text that another has
--- just found.
-CREATE TABLE contents_lock (id INTEGER PRIMARY KEY);
-INSERT INTO contents_lock (id) VALUES (1);
-
 CREATE TABLE plugin_versions (
 	id               {{identity}},
 	plugin_id        BIGINT NOT NULL REFERENCES plugins (id) ON DELETE CASCADE,
