@@ -222,7 +222,8 @@ func findManifest(ctx context.Context, q db.Querier, versionID int64) (string, e
 }
 
 // insertContents stores contents by their sums. It locks those that are stored already, so that none is removed before
-// the transaction refers to it. Transactions that store the same ones wait for each other, always in the same order.
+// the transaction refers to it. Transactions that store the same ones wait for each other, always in the same order; one
+// that another has stored meanwhile is set to what it is, which locks it.
 func insertContents(ctx context.Context, tx *db.Tx, contents map[string]string) error {
 	if len(contents) == 0 {
 		return nil
@@ -237,7 +238,9 @@ func insertContents(ctx context.Context, tx *db.Tx, contents map[string]string) 
 		delete(contents, sum)
 	}
 	for _, sum := range slices.Sorted(maps.Keys(contents)) {
-		err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(contents[sum]))
+		err := db.Exec(ctx, tx, `
+			INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT (sha256) DO UPDATE SET content = contents.content`,
+			sum, packed(contents[sum]))
 		if err != nil {
 			return err
 		}
