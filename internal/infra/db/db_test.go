@@ -364,6 +364,31 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// A transaction keeps nothing if one of its statements came too late for its own context.
+func TestStatementThatIsTooLate(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := db.Changed(ctx, tx, makeUser, "a", false, d.Now()); err != nil {
+				return err
+			}
+			if err := db.Exec(ctx, tx, makeUser, "b", false, d.Now()); err != nil { // on PostgreSQL it is sent with the next
+				return err
+			}
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			if _, err := db.One[int](ended, tx, nil, `SELECT 1`); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			return nil
+		})
+		if err == nil {
+			t.Error("the commit went through")
+		}
+		wantUsers(t, d, 0)
+	})
+}
+
 // A context that ends after its query does not end later statements on the same connection.
 func TestContextOfAnEarlierQuery(t *testing.T) {
 	t.Parallel()

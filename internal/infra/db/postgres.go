@@ -73,6 +73,7 @@ type postgresTx struct {
 	conn      postgres.Conn
 	begun     bool
 	batch     pgx.Batch // not sent yet
+	failed    bool      // a statement has failed; those sent with it may not have been run at all
 	additions []addition
 }
 
@@ -148,15 +149,17 @@ func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 }
 
 // send sends the queued statements and reads the results. A transaction may take as long as the server answers: a
-// change of an app changes all sites that follow it.
+// change of an app changes all sites that follow it. Once one has failed, nothing more is sent.
 func (t *postgresTx) send(ctx context.Context) error {
-	if t.begun && t.conn.Conn.Conn().PgConn().TxStatus() == 'I' { // a statement sent with BEGIN was not valid: none of them was run
+	if t.failed {
 		return errAborted
 	}
 	t.conn.Extend()
 	batch := t.batch
 	t.batch, t.begun = pgx.Batch{}, true
-	return t.conn.SendBatch(ctx, &batch).Close()
+	err := t.conn.SendBatch(ctx, &batch).Close()
+	t.failed = err != nil && !errors.Is(err, errEnough)
+	return err
 }
 
 func (t *postgresTx) commit(ctx context.Context) error {
