@@ -142,7 +142,7 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, orgs.LockUser, keys.EraseUser)
 	// A transaction that invites locks the caller's membership and then the invite; one that accepts locks the invite;
 	// both then wait for the organization. So memberships are erased first, then invites. The eraser of sites locks the
-	// organization, and then its apps. Placements are erased with the sites.
+	// apps, and that of apps locks the organization. Placements are erased with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
 		orgs.EraseMembers, invites.EraseOrganization, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,
 		signIn.EraseOrganization)

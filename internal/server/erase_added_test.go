@@ -2,51 +2,34 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/trace"
 )
 
-// What somebody adds to an organization that is being erased, and changes at once, waits for the erasure and is refused.
-// There is no deadlock.
-func TestAddWhileErasing(t *testing.T) {
+// A site that is added while its organization is erased, and takes the name of another one at once, waits for the erasure
+// and is refused. There is no deadlock.
+func TestAddSiteWhileErasing(t *testing.T) {
 	t.Parallel()
-	place := func(ctx context.Context, s *running, draft client.AppDraft, siteID int64) error {
-		app, err := s.CreateApp(ctx, draft)
+	url := dbtest.Postgres(t) // SQLite has one transaction at a time
+	s := start(t, config.Config{Database: url})
+	site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
+	whileErasing(t, s, url, []int{3}, func(ctx context.Context) error {
+		late, err := s.CreateSite(ctx, client.SitePatch{Name: new("Late")})
 		if err == nil {
-			_, err = s.PlaceApp(ctx, siteID, client.PlacementDraft{AppID: app.ID})
+			_, err = s.UpdateSite(ctx, late.ID, client.SitePatch{Name: &site.Name})
 		}
-		return err
-	}
-	for what, change := range map[string]func(ctx context.Context, s *running, site client.Site) error{
-		"an app, which is placed": func(ctx context.Context, s *running, site client.Site) error {
-			return place(ctx, s, client.AppDraft{Name: "Late"}, site.ID)
-		},
-		"an app with files, which is placed": func(ctx context.Context, s *running, site client.Site) error {
-			return place(ctx, s, client.AppDraft{Name: "Late", PluginType: "source", Source: client.Files{"site.ts": "export const n = 1"}}, site.ID)
-		},
-		"a site, which gets the name of another": func(ctx context.Context, s *running, site client.Site) error {
-			late, err := s.CreateSite(ctx, client.SitePatch{Name: new("Late")})
-			if err == nil {
-				_, err = s.UpdateSite(ctx, late.ID, client.SitePatch{Name: &site.Name})
-			}
-			return err
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			url := dbtest.Postgres(t) // SQLite has one transaction at a time
-			s := start(t, config.Config{Database: url})
-			site := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
-			whileErasing(t, s, url, []int{3}, func(ctx context.Context) error { return comesTooLate(change(ctx, s, site)) })
-		})
-	}
+		return comesTooLate(err)
+	})
 }
 
 // A change of a webhook that is traced does not wait for the organization, as the erasure may wait for the webhook.
@@ -96,4 +79,39 @@ func signInWhileErasing(t *testing.T, failedBefore bool) {
 		}
 		return err
 	})
+}
+
+// While an app is saved, its organization is erased. There is no deadlock.
+func TestEraseDuringSave(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Postgres(t) // SQLite has one transaction at a time
+	s := start(t, config.Config{Database: url})
+	d := openDomain(t, config.Config{Database: url, Secret: "a secret that all servers of the tests share"})
+	id := must(s.Get(t.Context()))(t).ID
+	app := must(s.CreateApp(t.Context(), client.AppDraft{Name: "Clock", PluginType: "source", Source: client.Files{"a.md": "a"}}))(t)
+	ended := make(chan error, 2)
+	err := d.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Changed(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, 'b')`, digest.SHA256("b")); err != nil {
+			return err
+		}
+		for i, change := range []func() error{
+			func() error {
+				_, err := s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"a.md": new("b")}})
+				return err
+			},
+			func() error {
+				_, err := d.Organizations.EraseOrganization(t.Context(), id)
+				return err
+			},
+		} {
+			go func() { ended <- change() }()
+			if err := dbtest.AwaitWaiting(t.Context(), d.DB, i+1, ended); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-ended, <-ended); err != nil {
+		t.Error(err)
+	}
 }

@@ -54,14 +54,10 @@ func (s Service) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// LockAll locks an organization that is about to be erased, and all its apps. Nothing is added to it meanwhile, and no app
-// is shared: otherwise another organization could place one after its own sites were updated, and their pages would go
-// on asking for it.
+// LockAll locks all apps of an organization that is about to be erased. No app is shared meanwhile: otherwise another
+// organization could place one after its own sites were updated, and their pages would go on asking for it.
 func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 	LockSharing(tx, organizationID)
-	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil {
-		return err
-	}
 	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id FOR UPDATE`, organizationID)
 }
 
@@ -69,6 +65,9 @@ func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 // already and has updated the sites of other organizations that ran them.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	s.Follow = nil
+	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil { // no app is added meanwhile
+		return err
+	}
 	ids, err := db.All[int64](ctx, tx, nil, `SELECT id FROM plugins WHERE organization_id = $1 ORDER BY id`, organizationID)
 	if err != nil {
 		return err

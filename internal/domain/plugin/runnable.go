@@ -57,7 +57,7 @@ func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
 
 // LockSharing makes other transactions that share an app of an organization, or change what the organization may do with
 // apps, wait until this one has ended. Otherwise a site could place an app that is being shared while its organization
-// is being suspended, and go on running it. It comes after the lock of the contents and before those of apps.
+// is being suspended, and go on running it. It comes before the locks of apps.
 func LockSharing(tx *db.Tx, organizationID string) { db.Lock(tx, "shared apps of "+organizationID) }
 
 // lockSharing is LockSharing for a change that may share a plugin of the caller's organization.

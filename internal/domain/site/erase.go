@@ -10,8 +10,9 @@ import (
 )
 
 // EraseOrganization removes the sites of an organization, so that their tokens answer 404. Placements of its apps on
-// other organizations' sites are held. The apps stay locked; the caller erases them next.
+// other organizations' sites are held. No site is added meanwhile. The apps stay locked; the caller erases them next.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	lockAdding(tx, organizationID)
 	if err := plugin.LockAll(ctx, tx, organizationID); err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ INSERT INTO plugin_counts (organization_id, shard, own, global, version) VALUES 
 -- Data about a plugin's source. A plugin without files has no row.
 CREATE TABLE plugin_sources (
 	plugin_id       BIGINT PRIMARY KEY REFERENCES plugins (id) ON DELETE CASCADE,
-	organization_id TEXT NOT NULL, -- the plugin's; no reference, since saving files would lock the organization after the plugin
+	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE, -- the plugin's
 	public_token    TEXT NOT NULL UNIQUE, -- in the urls of its bundles
 	current_number  BIGINT NOT NULL, -- of the version it is at
 	url_key         TEXT, -- the same for all urls of one repository; NULL: no upstream
@@ -539,7 +539,7 @@ CREATE INDEX webhook_deliveries_oldest ON webhook_deliveries (created_at);
 
 -- Traces of requests that made events, while tracing is on. Webhook deliveries carry them.
 CREATE TABLE event_traces (
-	organization_id TEXT NOT NULL, -- no reference: the row comes last in a transaction, which would lock the organization last
+	organization_id TEXT NOT NULL, -- no reference, for which each row would lock the organization
 	request_id      TEXT NOT NULL,
 	parent          TEXT NOT NULL, -- as a traceparent
 	created_at      {{timestamp}} NOT NULL,
