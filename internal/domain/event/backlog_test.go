@@ -77,7 +77,7 @@ func TestBacklog(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
-		to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		to.answerWith(http.StatusServiceUnavailable)
 		w := r.webhook(to.URL, "app.*")
 		r.happen(1)
 		r.send(r.Service)
@@ -97,7 +97,7 @@ func TestOneAtATime(t *testing.T) {
 func TestManyThatFailOrAreSlow(t *testing.T) {
 	each(t, func(r rig) {
 		bad, fine := r.receiver(), r.receiver()
-		bad.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		bad.answerWith(http.StatusServiceUnavailable)
 		failing, slow := r.webhook(bad.URL, "app.*"), r.webhook(bad.URL, "app.*")
 		r.happen(1)
 		r.send(r.Service)

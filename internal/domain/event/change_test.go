@@ -139,7 +139,7 @@ func TestAnswerToWhatItWas(t *testing.T) {
 func TestOtherURLAfterFailures(t *testing.T) {
 	each(t, func(r rig) {
 		failing := r.receiver()
-		failing.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		failing.answerWith(http.StatusServiceUnavailable)
 		w := r.webhook(failing.URL, "app.*")
 		r.happen(1)
 		r.send(r.Service)
@@ -160,7 +160,7 @@ func TestSwitchedOffBeforeSentAgain(t *testing.T) {
 	each(t, func(r rig) {
 		for _, status := range []int{http.StatusOK, http.StatusBadGateway} {
 			to := r.receiver()
-			to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(status) })
+			to.answerWith(status)
 			w := r.webhook(to.URL, "app.*")
 			r.happen(1)
 			r.send(r.Service)
@@ -181,7 +181,7 @@ func TestSwitchedOffBeforeSentAgain(t *testing.T) {
 func TestSwitchedOffWhileItArrives(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
-		to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusBadGateway) })
+		to.answerWith(http.StatusBadGateway)
 		w := r.webhook(to.URL, "app.*")
 		r.happen(1)
 		r.send(r.Service)

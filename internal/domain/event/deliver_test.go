@@ -164,8 +164,8 @@ func TestHangingReceiver(t *testing.T) {
 func TestSwitchedOff(t *testing.T) {
 	each(t, func(r rig) {
 		gone, failing := r.receiver(), r.receiver()
-		gone.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
-		failing.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		gone.answerWith(http.StatusGone)
+		failing.answerWith(http.StatusBadGateway)
 		first, second := r.webhook(gone.URL, "app.*"), r.webhook(failing.URL, "app.*")
 		r.pass(time.Minute)
 		r.happen(20)
@@ -231,7 +231,7 @@ func TestExpiredIsNoFailure(t *testing.T) {
 			r.Errorf("%+v", d)
 		}
 		r.pass(switchOffAfter)
-		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		to.answerWith(http.StatusBadGateway)
 		r.happen(1)
 		r.send(r.Service)
 		if w, err := r.Get(r.Context(), r.caller, w.ID); err != nil || !w.Enabled {

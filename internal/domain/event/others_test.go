@@ -49,7 +49,7 @@ func TestOthersStay(t *testing.T) {
 			r.send(r.Service)
 		}
 		round()
-		to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		to.answerWith(http.StatusServiceUnavailable)
 		round()
 		others := func() string {
 			r.Helper()
@@ -97,7 +97,7 @@ func TestOthersStay(t *testing.T) {
 func TestRetriedWhereItFailed(t *testing.T) {
 	each(t, func(r rig) {
 		failing, fine := r.receiver(), r.receiver()
-		failing.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		failing.answerWith(http.StatusServiceUnavailable)
 		w := r.webhook(failing.URL, "app.*")
 		r.webhook(fine.URL, "app.*")
 		for range 2 {

@@ -170,6 +170,10 @@ func (to *receiver) set(answer http.HandlerFunc) {
 	to.answer = answer
 }
 
+func (to *receiver) answerWith(status int) {
+	to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+}
+
 func (to *receiver) seen() []string {
 	to.mu.Lock()
 	defer to.mu.Unlock()

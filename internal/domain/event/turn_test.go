@@ -60,7 +60,7 @@ func TestLeaseIsLost(t *testing.T) {
 		r.pass(leaseTime + time.Second)
 		r.happen(2)
 		r.send(r.server(r.DB, loopback))
-		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+		to.answerWith(http.StatusGone)
 		r.sendBatch(r.Context(), found, &b, always)
 		r.pass(time.Second)
 		if _, _, err := r.next(r.Context(), w, b, true); err != nil {
@@ -136,7 +136,7 @@ func TestThoseThatFailTakeTurns(t *testing.T) {
 		for range several {
 			fails[r.webhook(failing.URL, "app.*").ID] = true
 		}
-		failing.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		failing.answerWith(http.StatusBadGateway)
 		r.happen(1)
 		r.send(r.Service)
 		last := r.webhook(fine.URL, "app.*")
@@ -278,7 +278,7 @@ func TestRedeliverInATry(t *testing.T) {
 	each(t, func(r rig) {
 		to := r.receiver()
 		w := r.webhook(to.URL, "app.*")
-		to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusBadGateway) })
+		to.answerWith(http.StatusBadGateway)
 		r.happen(1)
 		r.send(r.Service)
 		r.pass(time.Minute)
