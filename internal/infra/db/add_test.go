@@ -2,11 +2,9 @@ package db_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -54,35 +52,22 @@ func TestOrderOfAdditions(t *testing.T) {
 	dbtest.Exec(t, d, makeCounts)
 	dbtest.Exec(t, d, `INSERT INTO counts (name, n) VALUES ('a', 0), ('b', 0)`)
 	const lock = `SELECT n FROM counts WHERE name = $1 FOR UPDATE NOWAIT`
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var adding sync.WaitGroup
-	err := beside.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+	start, end := dbtest.Meanwhile(t, d, func() error {
+		return d.InTx(t.Context(), func(_ context.Context, tx *db.Tx) error {
+			db.Add(tx, addToCount, []any{"b"}, 1)
+			db.Add(tx, addToCount, []any{"a"}, 1)
+			return nil
+		})
+	})
+	err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		if _, err := db.One[int](ctx, tx, nil, lock, "a"); err != nil {
 			return err
 		}
-		adding.Go(func() {
-			err := d.InTx(t.Context(), func(_ context.Context, tx *db.Tx) error {
-				db.Add(tx, addToCount, []any{"b"}, 1)
-				db.Add(tx, addToCount, []any{"a"}, 1)
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		for waiting := 0; waiting == 0; {
-			var err error
-			waiting, err = dbtest.Waiting(t.Context(), d)
-			if err = errors.Join(err, ctx.Err()); err != nil {
-				return err
-			}
-		}
+		start()
 		_, err := db.One[int](ctx, tx, nil, lock, "b") // the other has not added to it yet
 		return err
 	})
-	if err != nil {
+	if end(); err != nil {
 		t.Error(err)
 	}
-	adding.Wait()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/url"
 	"path"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,9 +93,7 @@ func TestMoreConnectionsLater(t *testing.T) {
 	admin.User = url.User("postgres")
 	held := make(chan func(), 1)
 	go func() { held <- hold(t, d, 10) }()
-	for waiting := 0; waiting == 0; runtime.Gosched() {
-		_, waiting, _ = d.Stats()
-	}
+	awaitQueued(d, 1)
 	administer(t, admin.String(), `ALTER ROLE `+u.User.Username()+` CONNECTION LIMIT 20`)
 	(<-held)()
 }
@@ -167,9 +164,7 @@ func TestHalfOfTheConnections(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for waiting := 0; waiting <= i; runtime.Gosched() {
-			_, waiting, _ = d.Stats()
-		}
+		awaitQueued(d, i+1)
 	}
 	endOne()
 	waiters.Wait()

@@ -82,6 +82,13 @@ func TestQueryThatFindsNoConnection(t *testing.T) {
 	}
 }
 
+// awaitQueued returns once n callers wait for a connection or their turn.
+func awaitQueued(d *db.DB, n int) {
+	for waiting := 0; waiting < n; runtime.Gosched() {
+		_, waiting, _ = d.Stats()
+	}
+}
+
 // However many slow transactions of one user wait, another user's has its turn soon.
 func TestUsersTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -107,9 +114,7 @@ func TestUsersTakeTurns(t *testing.T) {
 				})
 			})
 		}
-		for waiting := 0; waiting < transactions/2; runtime.Gosched() {
-			_, waiting, _ = d.Stats()
-		}
+		awaitQueued(d, transactions/2)
 		if _, inTx := ask(of(2), d); inTx != nil || done.Load() > transactions/2 {
 			t.Errorf("%v, after %d of another user", inTx, done.Load())
 		}
