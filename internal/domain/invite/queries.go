@@ -96,7 +96,7 @@ func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID
 		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at, userID)
 }
 
-// findAccepted finds an invite that was accepted, and that the transaction is going to remove.
+// findAccepted finds and locks an invite that was accepted.
 func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
 	return db.One(ctx, tx, (*Invite).foundFields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
 		WHERE i.organization_id = $1 AND i.id = $2 FOR UPDATE OF i`+whoMade, organizationID, id)

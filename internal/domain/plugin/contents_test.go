@@ -16,10 +16,7 @@ import (
 // that is being removed is stored again.
 func TestTidyDuringSave(t *testing.T) {
 	each(t, func(r rig) {
-		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
-		if err != nil {
-			r.Fatal(err)
-		}
+		made := r.compiled()
 		unused := func() {
 			other := r.create(named("other"))
 			r.save(other.ID, "a.md", patch.Of("a"))
@@ -103,11 +100,8 @@ func TestSaveDuringSave(t *testing.T) {
 			r.Skip("one transaction at a time")
 		}
 		p, other := r.create(named("x")), r.create(named("other"))
-		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
-		if err != nil {
-			r.Fatal(err)
-		}
-		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+		made := r.compiled()
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			_, err := r.saveSource(ctx, tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
 			r.save(other.ID, "b.md", patch.Of("b"))
 			return err

@@ -96,6 +96,16 @@ func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
 	return s
 }
 
+// compiled returns a source with one file.
+func (r rig) compiled() build {
+	r.Helper()
+	made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return made
+}
+
 func (r rig) count(query string) int {
 	r.Helper()
 	n, err := db.One[int](r.Context(), r.DB, nil, query)
@@ -325,13 +335,10 @@ func TestTooManyEdits(t *testing.T) {
 func TestDeleteDuringFirstSave(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
-		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
-		if err != nil {
-			r.Fatal(err)
-		}
+		made := r.compiled()
 		deleted := make(chan error, 1)
 		var once sync.Once
-		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if _, err := r.findOwnMatching(r.Context(), tx, r.caller, p.ID, " FOR UPDATE"); err != nil {
 				return err
 			}

@@ -228,16 +228,17 @@ func insertContents(ctx context.Context, tx *db.Tx, contents map[string]string) 
 	if len(contents) == 0 {
 		return nil
 	}
+	sums := slices.Sorted(maps.Keys(contents))
 	var args []any
-	query := `SELECT sha256 FROM contents WHERE sha256 IN (` + queries.Arg(&args, slices.Sorted(maps.Keys(contents))...) + `) FOR KEY SHARE`
+	query := `SELECT sha256 FROM contents WHERE sha256 IN (` + queries.Arg(&args, sums...) + `) FOR KEY SHARE`
 	stored, err := db.All[string](ctx, tx, nil, query, args...)
 	if err != nil {
 		return err
 	}
-	for _, sum := range stored {
-		delete(contents, sum)
-	}
-	for _, sum := range slices.Sorted(maps.Keys(contents)) {
+	for _, sum := range sums {
+		if slices.Contains(stored, sum) {
+			continue
+		}
 		err := db.Exec(ctx, tx, `
 			INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT (sha256) DO UPDATE SET content = contents.content`,
 			sum, packed(contents[sum]))
