@@ -225,6 +225,21 @@ func TestInstallEmptyRepository(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "url", "neither")
 }
 
+// The host has only the newest commit, because it is a shallow clone.
+func TestInstallShallowRepository(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	whole, shallow := host.Repo(t, "whole"), host.Repo(t, "shallow")
+	whole.Commit(t, app())
+	whole.Tag(t, "v1.0.0", whole.Commit(t, app("a.ts", "2")))
+	shallow.Git(t, "", "fetch", "--quiet", "--depth=1", whole.URL, "main:main", "v1.0.0:refs/tags/v1.0.0")
+	for _, tag := range []string{"", shallow.Git(t, "", "rev-parse", "main")} {
+		if got, err := install(t, shallow.URL, tag); err != nil || got.Files["a.ts"] != "2" {
+			t.Errorf("tag %q: %v, %v", tag, got, err)
+		}
+	}
+}
+
 func TestInstallSHA256(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

@@ -54,8 +54,12 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 }
 
 // addRef adds the ref of a line to refs. For an annotated tag, another line follows with the commit: "NAME^{}".
+// A host whose own copy is shallow lists, after the refs, the commits whose parents it does not have: "shallow OID".
 func addRef(refs []Ref, line string) ([]Ref, error) {
 	oid, name, _ := strings.Cut(line, " ")
+	if oid == "shallow" {
+		return refs, nil
+	}
 	if !isOID(oid) {
 		return nil, broken(errors.New("it lists something that is not a ref"))
 	}
