@@ -180,9 +180,13 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 	if c.AuthorizedParty != "" && c.AuthorizedParty != p.settings.ClientID || !named(verified.Subject) {
 		return Claims{}, failed(ctx, errors.New("the token was made for another client, or names nobody"))
 	}
-	if c.Email == "" && d.provider.UserInfoEndpoint() != "" { // the provider may leave addresses out of tokens
-		if c, err = p.userInfo(ctx, d, token, verified.Subject); err != nil {
+	if (c.Email == "" || c.EmailVerified == nil) && d.provider.UserInfoEndpoint() != "" { // the provider may leave either out of tokens
+		info, err := p.userInfo(ctx, d, token, verified.Subject)
+		if err != nil {
 			return Claims{}, err
+		}
+		if info.Email != "" { // never one's address with the other's word for it
+			c = info
 		}
 	}
 	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: string(c.EmailVerified) == "true"}, nil

@@ -48,16 +48,18 @@ func TestRedeem(t *testing.T) {
 		oidctest.Behaviour
 		want oidc.Claims // except for the issuer
 	}{
-		"RS256":               {want: oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
-		"longest subject":     {oidctest.Behaviour{Claims: map[string]any{"sub": strings.Repeat("x", 255)}}, oidc.Claims{Subject: strings.Repeat("x", 255), Email: "ada@x.example", EmailVerified: true}},
-		"ES256":               {oidctest.Behaviour{Algorithm: "ES256"}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
-		"secret in the body":  {oidctest.Behaviour{PostSecret: true}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
-		"unverified":          {oidctest.Behaviour{Claims: map[string]any{"email_verified": false}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
-		"verified as a text":  {oidctest.Behaviour{Claims: map[string]any{"email_verified": "true"}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
-		"no address":          {oidctest.Behaviour{Claims: map[string]any{"email": ""}}, oidc.Claims{Subject: "1", EmailVerified: true}},
-		"address by userinfo": {oidctest.Behaviour{Claims: map[string]any{"email": ""}, UserInfo: map[string]any{"sub": "1", "email": "a@x.example", "email_verified": true}}, oidc.Claims{Subject: "1", Email: "a@x.example", EmailVerified: true}},
-		"two addresses":       {oidctest.Behaviour{UserInfo: map[string]any{"sub": "1", "email": "a@x.example"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
-		"audience in a list":  {oidctest.Behaviour{Claims: map[string]any{"aud": []string{"other", "foyer"}, "azp": "foyer"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"RS256":                {want: oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"longest subject":      {oidctest.Behaviour{Claims: map[string]any{"sub": strings.Repeat("x", 255)}}, oidc.Claims{Subject: strings.Repeat("x", 255), Email: "ada@x.example", EmailVerified: true}},
+		"ES256":                {oidctest.Behaviour{Algorithm: "ES256"}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"secret in the body":   {oidctest.Behaviour{PostSecret: true}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"unverified":           {oidctest.Behaviour{Claims: map[string]any{"email_verified": false}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
+		"verified as a text":   {oidctest.Behaviour{Claims: map[string]any{"email_verified": "true"}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
+		"no address":           {oidctest.Behaviour{Claims: map[string]any{"email": ""}}, oidc.Claims{Subject: "1", EmailVerified: true}},
+		"address by userinfo":  {oidctest.Behaviour{Claims: map[string]any{"email": ""}, UserInfo: map[string]any{"sub": "1", "email": "a@x.example", "email_verified": true}}, oidc.Claims{Subject: "1", Email: "a@x.example", EmailVerified: true}},
+		"word by userinfo":     {oidctest.Behaviour{Claims: map[string]any{"email_verified": nil}, UserInfo: map[string]any{"sub": "1", "email": "a@x.example", "email_verified": true}}, oidc.Claims{Subject: "1", Email: "a@x.example", EmailVerified: true}},
+		"word without address": {oidctest.Behaviour{Claims: map[string]any{"email_verified": nil}, UserInfo: map[string]any{"sub": "1", "email_verified": true}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
+		"two addresses":        {oidctest.Behaviour{UserInfo: map[string]any{"sub": "1", "email": "a@x.example"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"audience in a list":   {oidctest.Behaviour{Claims: map[string]any{"aud": []string{"other", "foyer"}, "azp": "foyer"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

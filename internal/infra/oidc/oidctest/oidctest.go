@@ -27,7 +27,7 @@ import (
 
 // Behaviour is how a provider responds.
 type Behaviour struct {
-	Claims     map[string]any // of the next tokens; they override the correct ones
+	Claims     map[string]any // of the next tokens; they override the correct ones, nil leaves one out
 	Algorithm  string         // RS256 ("" too), ES256, HS256 or none
 	Key        string         // the name of the key to sign with, made if it is new; "": defaultKey
 	HideKeys   bool           // publish no keys
@@ -206,6 +206,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		"email": "ada@x.example", "email_verified": true,
 	}
 	maps.Copy(claims, b.Claims)
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
 	answer(w, http.StatusOK, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": p.sign(b, claims)})
 }
 
