@@ -86,7 +86,7 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, explain(req.URL.Host, err)
+		return nil, explain(err)
 	}
 	host := resp.Request.URL.Host
 	if err := checkAnswer(host, resp); err != nil {
@@ -215,14 +215,20 @@ func SameOrigin(req *http.Request, home *url.URL) bool {
 var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
 
 // explain replaces an error of net/http, which contains the whole url, by one that contains no part of it: a fault,
-// unless this machine caused the failure.
-func explain(host string, err error) error {
+// unless this machine caused the failure. It names the host that failed, which another one may have redirected to.
+func explain(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
 	class := classOf(err)
 	if class == ErrorInternal {
 		return errNoDescriptor
+	}
+	host := "The host"
+	if failed, ok := errors.AsType[*url.Error](err); ok { // as http.Client returns them
+		if u, err := url.Parse(failed.URL); err == nil {
+			host = u.Host
+		}
 	}
 	problem := map[string]string{
 		ErrorAddress:     "does not resolve",

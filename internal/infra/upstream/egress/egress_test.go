@@ -143,6 +143,10 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("redirect to %s: %v; want it refused", inside, err)
 		}
 	}
+	_, err = get(t, loopback, to("http://joe:s3cret@no.such.invalid/"))
+	if got := fault.Of(err)[0].Detail; got != "no.such.invalid does not resolve." {
+		t.Errorf("redirect to what does not resolve: %q", got)
+	}
 }
 
 // At most five redirects are followed, each over a connection of its own.

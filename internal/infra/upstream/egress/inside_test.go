@@ -3,6 +3,7 @@ package egress
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestNamesInside(t *testing.T) {
 	t.Parallel()
 	told := func(err error) *fault.Error {
-		return fault.Of(explain("git.example:443", &net.OpError{Op: "dial", Net: "tcp", Err: err}))[0]
+		return fault.Of(explain(&url.Error{URL: "https://git.example:443/", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}))[0]
 	}
 	for address, what := range map[string]string{"10.0.0.1:443": "private", "127.0.0.1:443": "loopback", "[fe80::1%lo]:443": "not public"} {
 		_, err := New(nil).http.Transport.(*http.Transport).DialContext(t.Context(), "tcp", address) // after the name is resolved
