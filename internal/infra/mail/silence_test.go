@@ -79,6 +79,21 @@ func TestRefusedSTARTTLS(t *testing.T) {
 	}
 }
 
+// A server that asks a third question may repeat the password in it.
+func TestThirdQuestion(t *testing.T) {
+	t.Parallel()
+	const asks = "334 c2VjcmV0\r\n" // the password
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	go func() {
+		_, _ = io.WriteString(theirs, answers[0]+"250-hello\r\n250 AUTH LOGIN\r\n"+strings.Repeat(asks, 3)+"501 stopped\r\n221 bye\r\n")
+	}()
+	go func() { _, _ = io.Copy(io.Discard, theirs) }()
+	if failed := converse(t, ours); failed == nil || failed.Permanent || !strings.Contains(failed.Text, "asks for more") || strings.Contains(failed.Error(), "secret") {
+		t.Errorf("got %+v", failed)
+	}
+}
+
 // An endless response of a mail server is not kept in memory.
 func TestServerThatSaysTooMuch(t *testing.T) {
 	t.Parallel()

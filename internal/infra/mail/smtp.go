@@ -182,6 +182,8 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 		failed.Text = "the mail server refused the user name or the password"
 	case failed.Code != 0:
 		failed.Text = "the mail server cannot take a login now"
+	case errors.Is(err, smtp.ErrUnexpectedServerResponse):
+		failed.Text = "the mail server asks for more than a user name and a password"
 	}
 	return failed
 }
