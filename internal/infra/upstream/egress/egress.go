@@ -84,6 +84,7 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	if err := c.Refused(req.URL); err != nil {
 		return nil, err
 	}
+	escapeQuery(req.URL)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, explain(err)
@@ -114,6 +115,7 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 	if err != nil || c.Refused(req.URL) != nil {
 		return 0, ErrorAddress
 	}
+	escapeQuery(req.URL)
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
@@ -161,6 +163,20 @@ func checkAnswer(host string, resp *http.Response) error {
 	return nil
 }
 
+// escapeQuery escapes, as browsers do, what a request line cannot hold: net/http sends a query as it is written, and hosts
+// refuse a request with a space in its url.
+func escapeQuery(u *url.URL) {
+	var query strings.Builder
+	for _, b := range []byte(u.RawQuery) {
+		if b > ' ' && b <= '~' {
+			query.WriteByte(b)
+		} else {
+			fmt.Fprintf(&query, "%%%02X", b)
+		}
+	}
+	u.RawQuery = query.String()
+}
+
 // Refused returns the fault, on "url", for a url that is refused as written; the addresses of a name are checked when it
 // is dialed.
 func (c *Client) Refused(u *url.URL) error {
@@ -192,6 +208,7 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme == "http" {
 		return fault.Field(fault.Invalid, "url", "The url redirects from https to http.")
 	}
+	escapeQuery(req.URL)
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
 	if SameOrigin(req, via[0].URL) {

@@ -149,6 +149,27 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// A url may be written with a query that a request line cannot hold.
+func TestQueryIsEscaped(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			w.Header().Set("Location", "/?"+strings.ReplaceAll(r.URL.RawQuery, "%20", " "))
+			w.WriteHeader(http.StatusFound)
+		} else if r.URL.Query().Get("a") != "ü b%" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	for _, path := range []string{"/", "/moved"} {
+		if _, err := get(t, loopback, server+path+"?a=ü b%25"); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if status, class := egress.NewForWebhooks(loopback).Post(t.Context(), server+"?a=ü b%25", nil, nil); status != http.StatusOK || class != "" {
+		t.Errorf("posted: %d, %q", status, class)
+	}
+}
+
 // At most five redirects are followed, each over a connection of its own.
 func TestManyRedirects(t *testing.T) {
 	t.Parallel()
