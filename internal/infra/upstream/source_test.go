@@ -306,6 +306,9 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	if _, moved := got.Files["moved.ts"]; err != nil || !moved {
 		t.Errorf("through a redirect: %v, files %v", err, got.Files)
 	}
+	away.Fail(http.StatusUnauthorized)
+	_, err = install(t, raw, "")
+	wantFault(t, err, fault.UpstreamUnavailable, "", away.URL+" answered 401", home.URL+" redirects there")
 }
 
 // Another host that redirects back cannot choose where the credentials go.

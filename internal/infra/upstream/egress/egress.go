@@ -90,7 +90,7 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 		return nil, explain(err)
 	}
 	host := resp.Request.URL.Host
-	if err := checkAnswer(host, resp); err != nil {
+	if err := checkAnswer(host, resp, req.URL); err != nil {
 		resp.Body.Close()
 		return nil, err
 	}
@@ -148,10 +148,14 @@ func classOf(err error) string {
 	return ErrorConnection
 }
 
-func checkAnswer(host string, resp *http.Response) error {
+func checkAnswer(host string, resp *http.Response, asked *url.URL) error {
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusNotModified:
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		if !SameOrigin(resp.Request, asked) {
+			return fault.New(fault.UpstreamUnavailable, "%s answered %d: there is nothing there, or it needs credentials. %s redirects there, but credentials go only to the host and scheme that they were given for.",
+				origin.Of(resp.Request.URL), resp.StatusCode, origin.Of(asked))
+		}
 		return fault.New(fault.UpstreamUnavailable,
 			"%s answered %d: there is nothing at this url, or it needs other credentials.", host, resp.StatusCode)
 	default:
