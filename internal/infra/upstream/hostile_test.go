@@ -73,6 +73,7 @@ func TestHostileRefs(t *testing.T) {
 		words string
 	}{
 		"a page":            {respond("text/html", "<p>Hello"), fault.UpstreamUnavailable, "", "no git repository"},
+		"a dumb host":       {respond("text/plain", someCommit+"\trefs/heads/main\n"), fault.UpstreamUnavailable, "", "smart HTTP"},
 		"500":               {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, fault.UpstreamUnavailable, "", "500"},
 		"nothing":           {respond(advertisementType, ""), fault.UpstreamUnavailable, "", "broken"},
 		"half an answer":    {respond(advertisementType, goodRefs[:60]), fault.UpstreamUnavailable, "", "broken"},

@@ -62,7 +62,7 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	root, ok := strings.CutSuffix(at.EscapedPath(), "/info/refs")
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if !ok || kind != "application/x-git-upload-pack-advertisement" {
-		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
+		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url, or does not serve it over smart HTTP.", at.Host)
 	}
 	s.base, s.trusted = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root), egress.SameOrigin(resp.Request, remote.URL)
 	s.Refs, s.capabilities, err = readAdvertisement(s.packets(resp))
