@@ -25,6 +25,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/flight"
+	"foyer/internal/base/plaintext"
 )
 
 const (
@@ -302,10 +303,14 @@ func refusedCode(ctx context.Context, err error) error {
 	return failed(ctx, fmt.Errorf("the token endpoint answered %d %.40q", refused.Response.StatusCode, refused.ErrorCode))
 }
 
+// maxCause is how many characters of the reason for a failure are logged: the libraries quote whole pages of a provider,
+// and anybody can ask for a sign-in.
+const maxCause = 500
+
 // failed is the fault of a provider that does not respond, or responds wrongly.
-func failed(ctx context.Context, cause error) error {
-	cause = fmt.Errorf("identity provider: %w", cause)
-	timeout, ok := errors.AsType[net.Error](cause)
+func failed(ctx context.Context, err error) error {
+	cause := errors.New("identity provider: " + plaintext.VisibleLine(err.Error(), maxCause))
+	timeout, ok := errors.AsType[net.Error](err)
 	if ctx.Err() != nil || ok && timeout.Timeout() {
 		return &fault.Error{Kind: fault.UpstreamTimeout, Detail: "The identity provider does not answer in time: try again later, or sign in another way.", Cause: cause}
 	}

@@ -243,3 +243,16 @@ func TestLongAnswer(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Only the beginning of a provider's error page is logged.
+func TestLongErrorPage(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "<p>No such realm\n"+strings.Repeat("x", 50<<10), http.StatusNotFound)
+	}))
+	defer server.Close()
+	_, err := oidc.New(oidc.Settings{Issuer: server.URL}, time.Now).URL(t.Context(), secrets)
+	if why := fault.Of(err)[0].Cause.Error(); !strings.Contains(why, "404 Not Found: <p>No such realm x") || len(why) > 600 {
+		t.Errorf("%d bytes: %.100s", len(why), why)
+	}
+}
