@@ -16,7 +16,7 @@ import (
 // bytes.
 const maxURLBytes = 2048
 
-var errMalformed = badURL("The url is not well-formed: its port must be a number, and in a name or password % is written %25, / is %2F and # is %23.")
+var errMalformed = badURL("The url is not well-formed: its port must be a number, and special characters of a name or password must be written as %XX: % as %25, / as %2F, # as %23, ^ as %5E.")
 
 var errLongURL = fault.Field(fault.TooLong, "url", "The url must be at most %d characters long once it is escaped (as in %%C3%%A4).", maxURLBytes)
 
