@@ -129,6 +129,26 @@ func TestSignInByProviderReplayed(t *testing.T) {
 	})
 }
 
+// Of two tabs at the provider, the one that began last signs in, even if the other one comes back first.
+func TestSignInByProviderInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s, _ := withProvider(t, "")
+	v := visit(t, s, "")
+	var callbacks []string
+	v.http.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+		if strings.HasSuffix(r.URL.Path, "/callback") {
+			callbacks = append(callbacks, r.URL.RequestURI())
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	v.get("/console/session/oidc")
+	v.get("/console/session/oidc")
+	v.http.CheckRedirect = nil
+	v.want(400, "does not belong to a sign-in", v.get(callbacks[0]))
+	v.want(200, "overview", v.get(callbacks[1]))
+}
+
 // A provider that is down stops neither the start nor other ways to sign in.
 func TestSignInWhileTheProviderIsDown(t *testing.T) {
 	t.Parallel()

@@ -63,17 +63,18 @@ func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (i
 	return in, f.Then, err
 }
 
-var errNoFlow = fault.New(fault.Invalid, "This answer of the identity provider does not belong to a sign-in that this browser began in the last 10 minutes, or it was already used: begin again.")
+// ErrNoFlow refuses an answer of the identity provider to another sign-in than the one that the browser keeps.
+var ErrNoFlow = fault.New(fault.Invalid, "This answer of the identity provider does not belong to a sign-in that this browser began in the last 10 minutes, or it was already used: begin again.")
 
 // take returns the flow that comes back with a state, once.
 func (s Service) take(ctx context.Context, kept, state string) (flow, error) {
 	var f flow
 	if s.Provider == nil || !s.unseal(flowUse, kept, &f) || !s.DB.Now().Before(f.Until) || subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) != 1 {
-		return flow{}, errNoFlow
+		return flow{}, ErrNoFlow
 	}
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, state, f.Until) })
 	if errors.Is(err, db.ErrUnique) {
-		return flow{}, errNoFlow
+		return flow{}, ErrNoFlow
 	}
 	return f, err
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -43,8 +44,10 @@ func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	if cookie, err := r.Cookie(c.flowCookie("").Name); err == nil {
 		back.Kept = cookie.Value
 	}
-	forget(w, c.flowCookie(""))
 	in, then, err := c.SignIn.Finish(r.Context(), back, c.draft(w, r))
+	if !errors.Is(err, signin.ErrNoFlow) { // else the browser keeps another tab's sign-in, which may still be finished
+		forget(w, c.flowCookie(""))
+	}
 	if err != nil {
 		return err
 	}
