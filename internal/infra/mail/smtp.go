@@ -196,7 +196,7 @@ func aboutUs(err error) bool {
 	return reply != nil && (reply.Code == 530 || ourCodes().MatchString(reply.Msg))
 }
 
-var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)5\.(1\.[78]|7\.\d+)\s`) })
+var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)5\.(1\.[78]|7\.\d+)(\s|$)`) })
 
 // handOver sends the mail except its end: the server has accepted it once Close of the result returns nil.
 func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {

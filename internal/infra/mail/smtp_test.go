@@ -143,6 +143,7 @@ func TestAnswers(t *testing.T) {
 		{"sender", mailtest.RefuseSender(550, "who are you?"), mail.Error{Code: 550, Asked: true}},
 		{"sender, late", mailtest.RefuseRecipient(553, "5.7.1 Sender address rejected"), mail.Error{Code: 553, Asked: true}},
 		{"policy, in two lines", mailtest.RefuseRecipient(550, "5.7.26\nThe mail is not authenticated."), mail.Error{Code: 550, Asked: true}},
+		{"policy, without words", mailtest.RefuseRecipient(550, "5.7.1"), mail.Error{Code: 550, Asked: true}},
 		{"login", mailtest.RefuseRecipient(530, "log in first"), mail.Error{Code: 530, Asked: true}},
 		{"full", mailtest.RefuseRecipient(452, "full"), mail.Error{Code: 452, Asked: true}},
 		{"dropped", mailtest.Drop, mail.Error{Asked: true}},
