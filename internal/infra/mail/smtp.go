@@ -199,14 +199,16 @@ func aboutUs(err error) bool {
 
 var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)5\.(1\.[78]|7\.\d+)(\s|$)`) })
 
-// refusesSender reports whether a refusal of the whole mail really concerns its sender: Exchange looks at the sender after
-// the last byte. Other policies that a server names then, such as those against spam, concern the mail.
+// refusesSender reports whether a refusal of the whole mail really concerns its sender: Exchange and Amazon SES look at the
+// sender after the last byte. Other policies that a server names then, such as those against spam, concern the mail.
 func refusesSender(err error) bool {
 	reply, _ := errors.AsType[*textproto.Error](err)
 	return reply != nil && senderRefused().MatchString(reply.Msg)
 }
 
-var senderRefused = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`SendAsDenied|(^|\s)5\.(1\.[78]|7\.60)(\s|$)`) })
+var senderRefused = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`SendAsDenied|Email address is not verified|(^|\s)5\.(1\.[78]|7\.60)(\s|$)`)
+})
 
 // handOver sends the mail except its end: the server has accepted it once Close of the result returns nil.
 func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {

@@ -144,6 +144,7 @@ func TestAnswers(t *testing.T) {
 		{"sender, late", mailtest.RefuseRecipient(553, "5.7.1 Sender address rejected"), mail.Error{Code: 553, Asked: true}},
 		{"sender, at the end", mailtest.Refuse(550, "5.7.60 SMTP; Client does not have permissions to send as this sender"), mail.Error{Code: 550, Asked: true}},
 		{"sender, at the end, in a word", mailtest.Refuse(554, "5.2.252 SendAsDenied; ada not allowed to send as foyer"), mail.Error{Code: 554, Asked: true}},
+		{"sender, at the end, by Amazon", mailtest.Refuse(554, "Message rejected: Email address is not verified. The following identities failed the check in region EU-WEST-1: foyer@x.example"), mail.Error{Code: 554, Asked: true}},
 		{"spam", mailtest.Refuse(554, "5.7.1 looks like spam"), mail.Error{Code: 554, Permanent: true, Asked: true}},
 		{"policy, in two lines", mailtest.RefuseRecipient(550, "5.7.26\nThe mail is not authenticated."), mail.Error{Code: 550, Asked: true}},
 		{"policy, without words", mailtest.RefuseRecipient(550, "5.7.1"), mail.Error{Code: 550, Asked: true}},
