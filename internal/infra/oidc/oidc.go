@@ -190,7 +190,7 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 			c = info
 		}
 	}
-	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: string(c.EmailVerified) == "true"}, nil
+	return Claims{Issuer: p.settings.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: string(c.EmailVerified) == "true"}, nil
 }
 
 // named reports whether a subject is valid: at most 255 characters (OpenID Connect Core section 2), no control
