@@ -215,9 +215,9 @@ func TestConsoleMovesOneApp(t *testing.T) {
 func TestConsoleKeepsValues(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	app := banner(t, s, `[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true},{"key":"of two","type":"number","site":true}]`)
+	app := banner(t, s, `[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true},{"key":"of two","type":"number","site":true},{"key":"return","type":"string","site":true}]`)
 	made := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
-	const given = `{"n":1,"none":"","text":"a\r\n<b>\n"}`
+	const given = `{"n":1,"none":"","return":"a\rb","text":"a\r\n<b>\n"}`
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(given), &values); err != nil {
 		t.Fatal(err)
@@ -228,6 +228,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	page := v.get(placed)
 	v.want(200, `<p>Texts, see <a href="https://x.example" rel="nofollow noopener noreferrer">the guide</a></p>`, page)
 	v.want(200, "a\r\n<b>\n</textarea>", page) // otherwise a browser would remove a line
+	v.want(200, "a\rb</textarea>", page)       // in a line, a browser would remove it
 	v.want(200, `<option value="1" selected>1</option>`, page)
 	save := func(n string) string {
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", "a\r\n<b>\r\n", "config.none", "", "config.n", n))

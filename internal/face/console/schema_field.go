@@ -29,7 +29,7 @@ func (s schemaField) Shown() string { return asTyped(s.given) }
 
 // Lines reports whether a text may have several lines.
 func (s schemaField) Lines() bool {
-	return s.Type == "textarea" || strings.Contains(s.Given+s.Otherwise(), "\n")
+	return s.Type == "textarea" || strings.ContainsAny(s.Given+s.Otherwise(), "\r\n")
 }
 
 // Options returns the choices, as the form sends them and as they are shown.
