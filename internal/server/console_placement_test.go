@@ -120,7 +120,7 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 			placed := "/console/@current/sites/" + itoa(sites[color]) + "/apps/" + itoa(app.ID)
 			page := v.get(placed)
 			v.want(200, `<option value="`+color+`" selected>`+text+`, not available</option>`, page)
-			v.want(200, `<option value="maybe" selected>maybe, not available</option>`, page)
+			v.want(200, `<option value=""maybe"" selected>maybe, not available</option>`, page)
 			v.want(200, "Banner is held at version 1 on Shop ", v.post(placed, page.fill(t, "save", "paths", "/shop/**")...))
 			if p := must(s.GetPlacement(t.Context(), sites[color], app.ID))(t); string(p.Config) != `{"color":`+color+`,"sure":"maybe"}` {
 				t.Errorf("another edit made the values %s", p.Config)
@@ -130,6 +130,26 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 			if body := v.get(placed).body; strings.Contains(body, "not available") {
 				t.Errorf("what can be chosen is said to be lost:\n%s", body)
 			}
+		}
+	})
+}
+
+// A value that is typed as JSON is shown as JSON: what is shown can be sent, and a text looks different from a number.
+func TestConsoleShowsJSON(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := banner(t, s, `[{"key":"any","type":"json","site":true},{"key":"size","type":"string","site":true}]`)
+		site, page := place(t, s.Organization, app.ID)
+		must(s.UpdatePlacement(t.Context(), site, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"any": []byte(`"x"`), "size": []byte(`"5"`)}}))(t)
+		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"any","type":"json","site":true},{"key":"size","type":"number","site":true}]`)}))(t)
+		v := visit(t, s, s.key)
+		shown := v.get(page)
+		v.want(200, "\n\"x\"</textarea>", shown)
+		v.want(200, `name="config.size" value=""5""`, shown)
+		v.want(400, "any: Must be JSON, with no name twice in an object.", v.post(page, shown.fill(t, "save", "config.any", `{"a":1,"a":2}`, "config.size", "5")...))
+		v.want(200, "Banner runs version 2 on Shop now.", v.post(page, shown.fill(t, "save", "config.any", `"x y"`, "config.size", "5")...))
+		if p := must(s.GetPlacement(t.Context(), site, app.ID))(t); string(p.Config) != `{"any":"x y","size":5}` {
+			t.Errorf("saved as %s", p.Config)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"foyer/client"
 	"foyer/internal/domain/configschema"
 	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
 )
 
 // schemaField is a field of a config_schema that pages get, or, without a key, a heading.
@@ -64,6 +65,11 @@ func asTyped(value json.RawMessage) string {
 	return string(value)
 }
 
+// mustBe says what is typed into a field that takes JSON, by its type. The other types take text.
+var mustBe = map[string]string{
+	"number": "a number", "boolean": "yes or no", "json": "JSON, with no name twice in an object", "choice": "one of the choices",
+}
+
 // schemaFields returns the fields of a schema whose values a page gets, and those others whose values are unwanted and to be
 // removed.
 func schemaFields(schema, config json.RawMessage, unwanted map[string]bool) []schemaField {
@@ -84,10 +90,10 @@ func schemaFields(schema, config json.RawMessage, unwanted map[string]bool) []sc
 		switch {
 		case f.Key == "" && f.Heading() != "":
 			all = append(all, schemaField{Field: f})
-		case ok && first.Type == "choice":
-			all = append(all, schemaField{first, string(given[f.Key]), given[f.Key]})
-		case ok:
+		case ok && mustBe[first.Type] == "":
 			all = append(all, schemaField{first, asTyped(given[f.Key]), given[f.Key]})
+		case ok:
+			all = append(all, schemaField{first, string(given[f.Key]), given[f.Key]})
 		}
 		delete(asked, f.Key)
 	}
@@ -103,12 +109,12 @@ func (s schemaField) read(typed string, refused *faults) json.RawMessage {
 	case strings.TrimSpace(typed) == "":
 		return client.Null()
 	}
-	must := map[string]string{"number": "a number", "boolean": "yes or no", "json": "JSON", "choice": "one of the choices"}[s.Type]
+	must := mustBe[s.Type]
 	if must == "" {
 		text, _ := json.Marshal(typed) // it is a string
 		return text
 	}
-	if !json.Valid([]byte(typed)) {
+	if !wire.IsValue([]byte(typed)) {
 		refused.add("config."+s.Key, "Must be "+must+".")
 	}
 	return json.RawMessage(typed)
