@@ -82,7 +82,7 @@ func TestConsoleManyFiles(t *testing.T) {
 func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		const before, theirs = "export const a = 1\r\n", "export const a = 2\r\n"
+		const before, theirs = "export const a = 1\r\n//\n", "export const a = 2\r\n"
 		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Open", Source: client.Files{"site.ts": "1", "lib.ts": before, "old.ts": "3", "a.png": "\x89PNG\x00"}}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(app) + "/source"

@@ -56,6 +56,17 @@ func numbered(name string, number int) string {
 	return name + "-" + strconv.Itoa(number)
 }
 
+// Hash is the digest of its stored text; "": it is to be added.
+func (f openFile) Hash() string {
+	if f.Filename == "" {
+		return ""
+	}
+	return hashOf(f.Stored)
+}
+
+// hashOf returns the digest of a text, whichever its line ends are: browsers send CR LF for each.
+func hashOf(text string) string { return digest.SHA256(lineEnds.Replace(text)) }
+
 // IsText reports whether the file can be shown, and changed by hand.
 func (f openFile) IsText() bool {
 	return utf8.ValidString(f.Text) && !strings.Contains(f.Text, "\x00")
@@ -146,7 +157,7 @@ func (v *visit) sentFiles(app client.AppSource) []openFile {
 type edit struct {
 	number int // on the page, from 1
 	name   string
-	hash   string // of the content that was shown; "": it is to be added
+	hash   string // of the content that was shown, of hashOf; "": it is to be added
 	text   string
 	typed  bool // a text was sent
 	noText bool // it is a picture or similar
@@ -155,7 +166,7 @@ type edit struct {
 
 // untouched reports whether the content is the one that the page was opened with, whatever is stored now.
 func (e edit) untouched() bool {
-	return e.noText || e.typed && (e.hash == digest.SHA256(e.text) || e.hash == digest.SHA256(strings.ReplaceAll(e.text, "\n", "\r\n")))
+	return e.noText || e.typed && e.hash == hashOf(e.text)
 }
 
 // edits returns the edits in the form: it repeats its fields for each file, in one order. A new file may have the name of
@@ -276,9 +287,10 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		if e.done(app) {
 			continue
 		}
-		switch e.hash {
-		case fileOf(app, e.name).SHA256:
-		case "":
+		stored, there := app.Source[e.name]
+		switch {
+		case there && e.hash == hashOf(stored), !there && e.hash == "":
+		case e.hash == "":
 			refused.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
 		default:
 			refused.add(e.field(app), sentence("%s has changed since you opened it: somebody else changed it, or an earlier save of yours arrived late. Save again to keep it as it is here; open the page in another tab to see the current one.", e.name))
@@ -287,7 +299,7 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		case e.remove:
 			patch[e.name] = nil
 		case e.typed || e.hash == "":
-			if strings.Contains(app.Source[e.name], "\r\n") {
+			if strings.Contains(stored, "\r\n") {
 				e.text = strings.ReplaceAll(e.text, "\n", "\r\n")
 			}
 			patch[e.name] = &e.text
