@@ -74,6 +74,24 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
+// No field cuts what is pasted: browsers count other characters than the API, and say nothing.
+func TestConsoleFieldsTakeAllThatIsPasted(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := furnish(t, s)
+	v := visit(t, s, s.key)
+	long := strings.Repeat("🙂", 201)
+	for page, form := range map[string][]string{
+		"/apps/new?way=own":              {"do", "source", "name", long},
+		"/apps/" + itoa(app) + "/source": {"do", "save", "message", strings.Repeat(long, 3), "filename", "a.ts", "text", "1"},
+	} {
+		if _, main, _ := strings.Cut(v.get("/console/@current"+page).body, "<main"); strings.Contains(main, "maxlength") {
+			t.Errorf("%s cuts what is pasted:\n%s", page, main)
+		}
+		v.want(400, long, v.post("/console/@current"+page, form...))
+	}
+}
+
 // If two users have a form open at the same time, each changes only what they have edited, even if the form is refused
 // at first.
 func TestConsoleFormsOfTwo(t *testing.T) {
