@@ -290,3 +290,17 @@ func TestConsoleIDs(t *testing.T) {
 		}
 	})
 }
+
+// Who is no longer a member reads why there is no page, and gets back what they typed.
+func TestConsoleOfNoMember(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	v := visit(t, s, s.key)
+	for _, id := range []string{"x", "01a22c67-ff7d-7552-874d-40b333124781"} {
+		const why = "There is no such organization, or you are not a member of it."
+		v.want(404, why, v.get("/console/"+id+"/apps"))
+		sent := v.post("/console/"+id+"/invites/new", "do", "invite", "addresses", "eve@x.example", "message", "Come in.")
+		v.want(404, why, sent)
+		v.want(404, "\nCome in.</textarea>", sent)
+	}
+}

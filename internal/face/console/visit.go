@@ -54,6 +54,9 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 			v.caller = entered
 		}
 	}
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "There is no such organization, or you are not a member of it.")
+	}
 	if err != nil || id == "" {
 		v.around = c.elsewhere(r.Context(), identity, r.URL.Query().Get(in))
 		return v, cmp.Or(err, checkQuery(r))
