@@ -405,6 +405,7 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		v.want(401, `name="then" value="/console/@current/apps/new/"`, refused)
 		v.want(401, "What you sent is kept", refused)
 		v.want(401, "too large to keep", v.post("/console/@current/apps/new", "description", strings.Repeat("x", 70<<10)))
+		v.want(401, "too large to keep", v.upload("/console/@current/apps/1/source/upload", make([]byte, 70<<10), "form", "x")) // the rest comes after the file
 		v.want(403, "another site", v.send("POST", "/console/@current/apps/new", "do=source", "Sec-Fetch-Site", "cross-site"))
 		mistyped := v.post("/console/session", "key", "foy_", "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(refused.body)[1]))
 		v.want(401, "What you sent is kept", mistyped)

@@ -13,16 +13,18 @@ import (
 // MaxFields is how many fields a form has at most: net/url parses no more of a form without files.
 const MaxFields = 10_000
 
-// ReadForm reads a form of at most limit bytes. If there is no room for it, it fails with a fault of kind Busy once the
-// rest has arrived: net/http would wait for that, too, but with the page about the fault in memory.
+// ReadForm reads a form of at most limit bytes, or none of it. If there is no room for it, it fails with a fault of kind
+// Busy once the rest has arrived: net/http would wait for that, too, but with the page about the fault in memory.
 func ReadForm(w http.ResponseWriter, r *http.Request, limit int64) error {
 	r.Body = io.NopCloser(wire.Body(w, r, limit))
 	err := r.ParseForm()
 	if err == nil {
 		err = readParts(r)
 	}
+	if err != nil {
+		r.PostForm = nil // a part of a form says something else
+	}
 	if fault.Is(err, fault.Busy) {
-		r.PostForm = nil
 		wire.Discard(r)
 	}
 	return err
