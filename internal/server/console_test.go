@@ -412,8 +412,8 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		if strings.Contains(v.get("/console/@current/apps/new").body, "is kept") {
 			t.Error("says that something is kept of nothing")
 		}
-		again := v.post("/console/session/", "key", s.key, "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(mistyped.body)[1]))
-		v.want(200, `<form method="post" action="/console/@current/apps/new">`, again)
+		again := v.post("/console/session/", "key", s.key, "then", "/console/@current/apps/new/", "sent", html.UnescapeString(sent.FindStringSubmatch(mistyped.body)[1]))
+		v.want(200, `<form method="post" action="/console/@current/apps/new/">`, again)
 		v.want(200, `name="name" value="A <b>name</b>"`, again)
 		v.want(200, `name="description" value="`+large+`"`, again)
 		hook := visit(t, s, "").post("/console/@current/webhooks", "do", "create", "receiver", "https://user:canary@host/", "was.receiver", "https://host/?canary", "description", "For the shop")

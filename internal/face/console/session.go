@@ -250,7 +250,7 @@ func (c *Console) landing(r *http.Request, identity *access.Identity, then strin
 // too.
 func (c *Console) within(address, otherwise string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") || path.Clean(u.Path) != u.Path {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {
 		return otherwise
 	}
 	return c.prefix + u.RequestURI()
