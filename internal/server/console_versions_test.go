@@ -38,6 +38,38 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 	})
 }
 
+// An app whose repository has moved, or whose host has new credentials, gets the new address. Credentials are not shown.
+func TestConsoleRelocatesApps(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		host := upstreamtest.NewHost(t)
+		old, moved := publish(t, host, "old", "v1.0.0"), publish(t, host, "moved", "v1.0.0", "v1.1.0")
+		app := must(s.CreateApp(t.Context(), custom(old, "")))(t)
+		page := "/console/@current/apps/" + itoa(app.ID)
+		v := visit(t, s, s.key)
+		shown := v.get(page)
+		v.want(200, `required value="`+old.URL+`"`, shown)
+		v.want(200, "Banner comes from "+old.URL+" now.", v.post(page, shown.fill(t, "relocate")...))
+		secret := strings.Replace(moved.URL, "://", "://joe:canary@", 1)
+		refused := v.post(page, shown.fill(t, "relocate", "url", secret+"/nowhere")...)
+		v.want(502, `required value="`+moved.URL+`/nowhere"`, refused)
+		v.want(502, "Part of the address is not shown", refused)
+		v.want(400, "Write https://x.example/banner", v.post(page, shown.fill(t, "relocate", "url", "git@x.example:banner")...))
+		said := v.post(page, shown.fill(t, "relocate", "url", secret)...)
+		v.want(200, "Banner comes from "+moved.URL+" now.", said)
+		v.want(200, "Review the upgrade to v1.1.0", said)
+		if strings.Contains(refused.body+said.body, "canary") {
+			t.Error("a credential is shown")
+		}
+		mine := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))(t)
+		for _, body := range []string{v.get("/console/@current/apps/" + itoa(mine.ID)).body, visit(t, s, join(t, s)).get(page).body} {
+			if strings.Contains(body, `value="relocate"`) {
+				t.Errorf("is offered where it is refused:\n%s", body)
+			}
+		}
+	})
+}
+
 // If two users describe an app at the same time, each changes only what they have edited.
 func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 	t.Parallel()

@@ -112,7 +112,7 @@ func screens() map[string]screen {
 		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}, bytes: maxLongForm},
 		apps + "/catalog":                       {show: showEntry},
 		apps + "/unused":                        {show: showUnused},
-		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxLongForm},
+		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "describe": describeApp, "relocate": relocateApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxLongForm},
 		app + "/source":                         {show: showSource, do: map[string]action{"save": saveFiles, "review": reviewFiles}, bytes: maxSourceForm},
 		app + "/source/upload":                  {show: showUpload, do: map[string]action{"save": saveUpload, "review": reviewUpload}, bytes: maxSourceForm},
 		app + "/versions":                       {show: showVersions},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"html/template"
 	"net/http"
 	"strings"
 
@@ -20,19 +21,22 @@ type Install struct {
 	CatalogFault string // why the catalog is unavailable; "": it is available
 }
 
-// Repository is the typed address, cut to what may be shown.
-func (p Install) Repository() string {
-	typed := p.typed()
-	if harmless(typed) {
-		return typed
-	}
-	return withoutSecrets(typed)
+// repository is the field for the address of a repository.
+type repository struct {
+	Shown string // in the field: the typed address, cut to what may be shown, else the stored one
+	Cut   bool   // a part of the typed address is not shown
+	Marks template.HTMLAttr
 }
 
-// LeftOut reports whether a part of the typed address is not shown.
-func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
-
-func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
+// Repository returns the field for the address of a repository in a form.
+func (f Frame) Repository(do, stored string) repository {
+	typed := strings.TrimSpace(f.Filled(do, "url", stored))
+	shown := typed
+	if !harmless(typed) {
+		shown = withoutSecrets(typed)
+	}
+	return repository{shown, shown != typed, f.Marks(do, "url", "url_note")}
+}
 
 // way returns the way that the form was sent for, else the one that the query names. A user who may not install sees the
 // catalog.
@@ -91,12 +95,25 @@ func (v *visit) inCatalog(text string) func(context.Context, client.Range) (clie
 
 func installFromGit(v *visit) (next, error) {
 	then, err := v.create("%s is installed.", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Attr == "url" {
-		if ssh := overSSH.FindStringSubmatch(v.line("url")); ssh != nil {
-			return then, wrong("url", refused.Detail+" Write https://"+ssh[1]+"/"+ssh[2]+", if the host has that too.")
-		}
+	return then, v.ofRepository(err)
+}
+
+// relocateApp gives an app the new address of its repository, or new credentials for it.
+func relocateApp(v *visit) (next, error) {
+	return v.onApp(func(id int64) (string, error) {
+		app, err := v.organization.UpdateApp(v.ctx(), id, client.AppPatch{URL: new(v.line("url"))})
+		return sentence("%s comes from %s now.", app.Name, app.URL), v.ofRepository(err)
+	})
+}
+
+// ofRepository adds the address for https to the refusal of one for ssh.
+func (v *visit) ofRepository(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	ssh := overSSH.FindStringSubmatch(v.line("url"))
+	if !ok || refused.Attr != "url" || ssh == nil {
+		return err
 	}
-	return then, err
+	return wrong("url", refused.Detail+" Write https://"+ssh[1]+"/"+ssh[2]+", if the host has that too.")
 }
 
 func installFromCatalog(v *visit) (next, error) {
