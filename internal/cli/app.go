@@ -233,6 +233,7 @@ type appSet struct {
 	Description *string `help:"What it is for."`
 	Icon        *string `help:"Address of its icon."`
 	Tag         *string `help:"Its version; of an installed app, the one to go to."`
+	From        *string `placeholder:"URL" help:"The address to which its git repository has moved, or with new credentials; - reads it from standard input."`
 	Global      *bool   `help:"Share it with all organizations."`
 
 	ifMatch
@@ -242,6 +243,13 @@ type appSet struct {
 
 func (c appSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	patch := client.AppPatch{Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global}
+	if c.From != nil {
+		from, err := in.Or(*c.From)
+		if err != nil {
+			return err
+		}
+		patch.URL = &from
+	}
 	if err := checkSets(patch); err != nil {
 		return err
 	}
