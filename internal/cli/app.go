@@ -233,7 +233,7 @@ type appSet struct {
 	Description *string `help:"What it is for."`
 	Icon        *string `help:"Address of its icon."`
 	Tag         *string `help:"Its version; of an installed app, the one to go to."`
-	From        *string `placeholder:"URL" help:"The address to which its git repository has moved, or with new credentials; - reads it from standard input."`
+	From        *string `placeholder:"URL" help:"The address of its git repository, which has moved or has new credentials; - reads it from standard input. Other apps have none."`
 	Global      *bool   `help:"Share it with all organizations."`
 
 	ifMatch
