@@ -61,8 +61,8 @@ func isUnavailable(err error) bool {
 		return true
 	}
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return postgres.Says(err, postgres.ConnectionException, postgres.ReadOnly, postgres.IdleTooLong, postgres.Rollback,
-			postgres.OutOfResources, postgres.LockNotAvailable, postgres.Intervention, postgres.SystemError)
+		return postgres.Says(err, postgres.ConnectionException, postgres.ReadOnly, postgres.IdleTooLong, postgres.TransactionTooLong,
+			postgres.Rollback, postgres.OutOfResources, postgres.LockNotAvailable, postgres.Intervention, postgres.SystemError)
 	}
 	_, network := errors.AsType[net.Error](err)
 	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

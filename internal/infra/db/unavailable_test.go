@@ -99,6 +99,7 @@ func TestRefusedByPostgres(t *testing.T) {
 		"read-only transaction": {`SET TRANSACTION READ ONLY`, `CREATE TABLE x (id INT)`},
 		"lock timeout":          {`SET LOCAL lock_timeout = '1ms'`, `LOCK TABLE jobs`},
 		"terminating":           {`SET LOCAL idle_in_transaction_session_timeout = '1h'`, `SELECT pg_terminate_backend(pg_backend_pid())`},
+		"transaction timeout":   {`DO $$ BEGIN RAISE EXCEPTION 'transaction timeout' USING ERRCODE = '25P04'; END $$`},
 		"disk full":             {`DO $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$`},
 	} {
 		err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {

@@ -15,7 +15,8 @@ const (
 	UniqueViolation     = "23505"
 	ReadOnly            = "25006"
 	IdleTooLong         = "25P03"
-	Rollback            = "40" // such as that of a deadlock
+	TransactionTooLong  = "25P04" // since PostgreSQL 17
+	Rollback            = "40"    // such as that of a deadlock
 	NotPrivileged       = "42501"
 	OutOfResources      = "53"
 	DiskFull            = "53100"
