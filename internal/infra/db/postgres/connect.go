@@ -58,8 +58,8 @@ func Open(ctx context.Context, address string, patience time.Duration) (*Pool, e
 var errShared = errors.New("a pooler in between shares one session among clients, whose settings and locks would mix: " +
 	"foyer needs sessions of its own (PgBouncer: pool_mode = session)")
 
-// checkPooler connects, and refuses a pooler that gives two connections the same session. Such a pooler does so every
-// time only if nobody else uses it, so checkPooler tries a few times.
+// checkPooler connects, and refuses a pooler that gives two connections the same session, or one connection two. Such a
+// pooler may do neither for a moment if others use it, so checkPooler tries a few times.
 func (p *Pool) checkPooler(ctx context.Context) error {
 	const tries = 3
 	conn, err := p.Acquire(ctx, false)
@@ -76,15 +76,13 @@ func (p *Pool) checkPooler(ctx context.Context) error {
 	}
 	defer other.Release()
 	for range tries {
-		here, err := sessionOf(ctx, conn.Conn)
-		if err != nil {
-			return err
+		var sessions [3]string
+		for i, c := range []*pgxpool.Conn{conn.Conn, conn.Conn, other} {
+			if sessions[i], err = sessionOf(ctx, c); err != nil {
+				return err
+			}
 		}
-		there, err := sessionOf(ctx, other)
-		if err != nil {
-			return err
-		}
-		if here == there {
+		if sessions[0] != sessions[1] || sessions[0] == sessions[2] {
 			return errShared
 		}
 	}

@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
 
-// pooled returns the url of a database behind PgBouncer.
-func pooled(t *testing.T, mode string) string {
+// pooled returns the url of a database behind PgBouncer, which gets more settings than its mode.
+func pooled(t *testing.T, mode, more string) string {
 	t.Helper()
 	u, err := url.Parse(dbtest.Empty(t))
 	if err != nil {
@@ -40,7 +42,8 @@ listen_port = %s
 unix_socket_dir =
 auth_type = any
 pool_mode = %s
-`, u.Query().Get("host"), port, mode), 0o644); err != nil {
+%s
+`, u.Query().Get("host"), port, mode, more), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -78,7 +81,7 @@ pool_mode = %s
 // A pooler that shares sessions is refused, one that does not is accepted.
 func TestPooler(t *testing.T) {
 	t.Parallel()
-	d, err := db.Open(t.Context(), pooled(t, "session"))
+	d, err := db.Open(t.Context(), pooled(t, "session", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +89,43 @@ func TestPooler(t *testing.T) {
 		t.Error(err)
 	}
 	for _, mode := range []string{"transaction", "statement"} {
-		d, err := db.Open(t.Context(), pooled(t, mode))
+		d, err := db.Open(t.Context(), pooled(t, mode, ""))
 		if err == nil {
 			d.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), "pool_mode = session") {
 			t.Errorf("%s: %v", mode, err)
 		}
+	}
+}
+
+// A pooler that shares sessions is also refused if others have made it open several, and it gives each in turn.
+func TestPoolerThatOthersUse(t *testing.T) {
+	t.Parallel()
+	u := pooled(t, "transaction", "server_round_robin = 1")
+	const sessions = 2
+	var conns []*pgx.Conn
+	for range sessions {
+		conn, err := pgx.Connect(t.Context(), u)
+		if err == nil {
+			t.Cleanup(func() { conn.Close(context.Background()) })
+			_, err = conn.Exec(t.Context(), "BEGIN")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	for _, conn := range conns {
+		if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := db.Open(t.Context(), u+"&default_query_exec_mode=exec")
+	if err == nil {
+		d.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "pool_mode = session") {
+		t.Error(err)
 	}
 }
