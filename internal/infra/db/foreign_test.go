@@ -77,6 +77,18 @@ func TestAnotherProgramsDatabaseIsLeftAlone(t *testing.T) {
 	}
 }
 
+// So does one on PostgreSQL, which has tables of the same names.
+func TestAnotherProgramsTablesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Empty(t)
+	administer(t, address, `CREATE TABLE users (id INT)`)
+	if d, err := db.Open(t.Context(), address); err == nil || !strings.Contains(err.Error(), `relation "users" already exists`) {
+		t.Errorf("%v, %v", d, err)
+	}
+	// It fails if there is such a table by now.
+	administer(t, address, `CREATE TABLE migrations (id INT)`)
+}
+
 func TestEmptyFileBecomesADatabase(t *testing.T) {
 	t.Parallel()
 	dbtest.Open(t, "sqlite:"+another(t))

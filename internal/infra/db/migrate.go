@@ -30,14 +30,11 @@ func (d *DB) migrate(ctx context.Context) error {
 	const selectApplied = `SELECT name FROM migrations ORDER BY name`
 	done, unknown := All[string](ctx, d, nil, selectApplied)
 	if unknown != nil { // the database is empty, or nothing works
-		create := func(ctx context.Context, tx *Tx) error {
-			return Exec(ctx, tx, `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`)
-		}
-		err := d.InTx(ctx, create)
+		err := d.migrateFile(ctx, firstMigration)
 		if err != nil {
 			// Two servers that start together on an empty PostgreSQL database collide here, in spite of IF NOT EXISTS.
 			// The table exists by now.
-			err = d.InTx(ctx, create)
+			err = d.migrateFile(ctx, firstMigration)
 		}
 		if err == nil {
 			done, err = All[string](ctx, d, nil, selectApplied)
@@ -95,6 +92,10 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 		words = sqliteWords
 	}
 	return d.inMigration(ctx, func(ctx context.Context, tx *Tx) error {
+		// In the same transaction, so that another program's database, where the rest fails, stays as it is.
+		if _, err := Changed(ctx, tx, `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`); err != nil {
+			return err
+		}
 		n, err := Changed(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
 		if err != nil || n == 0 {
 			return err // n == 0: another server has just done it
