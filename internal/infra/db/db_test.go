@@ -465,6 +465,7 @@ func TestOpenRefusesAnotherSchema(t *testing.T) {
 	}{
 		{`INSERT INTO migrations (name) VALUES ('9999_tomorrow.sql')`, "9999_tomorrow.sql", db.ErrNewer},
 		{`UPDATE migrations SET name = '0100_schema.sql' WHERE name = (SELECT MIN(name) FROM migrations)`, "start with an empty database", db.ErrOlder},
+		{`UPDATE migrations SET name = 'CreateUsers1620000000000'`, "a database of its own", db.ErrForeign},
 	} {
 		dbtest.EachURL(t, func(t *testing.T, url string) {
 			d, err := db.Open(t.Context(), url)

@@ -26,7 +26,8 @@ var (
 
 // Errors that tests expect.
 var (
-	ErrNewer  = errNewer
-	ErrOlder  = errOlder
-	ErrInside = errInside
+	ErrForeign = errForeign
+	ErrNewer   = errNewer
+	ErrOlder   = errOlder
+	ErrInside  = errInside
 )

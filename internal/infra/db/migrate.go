@@ -17,8 +17,9 @@ var migrations embed.FS
 
 // Reasons to refuse an unknown schema.
 var (
-	errNewer = errors.New("the database was made by a newer foyer")
-	errOlder = errors.New("the database was made by a foyer from before its first release, which this one cannot upgrade: start with an empty database")
+	errForeign = errors.New("the table migrations is another program's: give foyer a database of its own")
+	errNewer   = errors.New("the database was made by a newer foyer")
+	errOlder   = errors.New("the database was made by a foyer from before its first release, which this one cannot upgrade: start with an empty database")
 )
 
 // firstMigration is the name of the first migration; those before it were never released.
@@ -69,10 +70,15 @@ func withOwner(err error) error {
 	return err
 }
 
-// checkKnown refuses the schema of another foyer, given its migrations and the last one of this foyer.
+// ours matches the names of migrations of any foyer.
+var ours = regexp.MustCompile(`^\d{4}_.*\.sql$`)
+
+// checkKnown refuses the schema of another program or another foyer, given its migrations and the last one of this foyer.
 func checkKnown(done []string, last string) error {
 	for _, name := range done {
 		switch {
+		case !ours.MatchString(name):
+			return fmt.Errorf("%w (it has %s)", errForeign, name)
 		case name < firstMigration:
 			return fmt.Errorf("%w (it has %s)", errOlder, name)
 		case name > last:
