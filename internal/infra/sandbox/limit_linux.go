@@ -29,8 +29,7 @@ func confine() error {
 	// When memory is short, the kernel should end children and not the server. Where /proc is not writable, the kernel
 	// decides.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	// When all cores are busy a child gets a quarter of what a request gets.
-	if err := syscall.Setpriority(syscall.PRIO_PGRP, 0, 6); err != nil {
+	if err := lowerPriority(); err != nil {
 		return fmt.Errorf("lower the priority: %w", err)
 	}
 	// The first timer opens the runtime's poller; a later one would fail fatally, because no more files can be opened
@@ -55,6 +54,17 @@ func confine() error {
 		}
 	}
 	return nil
+}
+
+// lowerPriority gives a child a quarter of what a request gets when all cores are busy: six steps less than the server,
+// which may itself run with less than the usual priority. Only root may raise a priority.
+func lowerPriority() error {
+	const steps, highest = 6, 20 // the kernel returns 20 minus the nice value
+	left, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
+	if err != nil {
+		return err
+	}
+	return syscall.Setpriority(syscall.PRIO_PGRP, 0, highest-left+steps) // 19 if that is more
 }
 
 // endInTime ends this process when the kernel signals that its processor time is used up; if the kernel ended it, nothing

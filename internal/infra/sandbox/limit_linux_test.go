@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,16 +40,56 @@ run fork/exec /bin/true: too many open files
 
 // Not parallel: it looks at all children.
 func TestFirstToGo(t *testing.T) {
+	score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", child(t)))
+	if err != nil || string(score) != "1000\n" {
+		t.Errorf("got oom_score_adj %q, %v, want 1000", score, err)
+	}
+}
+
+// The server here is nicer than a child of a usual one.
+func TestPriorityBelowTheServers(t *testing.T) {
+	const server = "IS_NICE"
+	if os.Getenv(server) == "" {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "nice", "-n", "10", self, "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), server+"=yes")
+		cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+		if err := cmd.Run(); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := syscall.Getpriority(syscall.PRIO_PROCESS, child(t))
+	if want := max(own-6, 1); err != nil || got != want { // 20 minus the nice value
+		t.Errorf("got priority %d, %v, want %d", got, err, want)
+	}
+}
+
+// child starts a child that works until the test ends, and returns its process id.
+func child(t *testing.T) (id int) {
+	t.Helper()
 	in, feed := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := New(1, 0, silent).Run(t.Context(), "Acme", "echo", in)
+		_, err := New(1, 0, silent).Run(context.WithoutCancel(t.Context()), "Acme", "echo", in)
+		in.CloseWithError(err)
 		done <- err
 	}()
 	if _, err := feed.Write(make([]byte, 1<<20)); err != nil { // more than a pipe holds: the child must be reading
 		t.Fatal(err)
 	}
-	scores := map[string]string{}
+	t.Cleanup(func() {
+		if err := errors.Join(feed.Close(), <-done); err != nil {
+			t.Error(err)
+		}
+	})
 	all, err := filepath.Glob("/proc/[0-9]*/status")
 	if err != nil {
 		t.Fatal(err)
@@ -54,25 +97,13 @@ func TestFirstToGo(t *testing.T) {
 	for _, path := range all {
 		status, _ := os.ReadFile(path) // other processes may have ended
 		if strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
-			score, err := os.ReadFile(filepath.Join(filepath.Dir(path), "oom_score_adj"))
-			if err != nil {
-				t.Error(err)
+			if id != 0 {
+				t.Fatal("there are two children")
 			}
-			scores[path] = strings.TrimSpace(string(score))
+			if id, err = strconv.Atoi(filepath.Base(filepath.Dir(path))); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if err := feed.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if len(scores) != 1 {
-		t.Errorf("got %v, want one child", scores)
-	}
-	for path, score := range scores {
-		if score != "1000" {
-			t.Errorf("%s: got oom_score_adj %s, want 1000", path, score)
-		}
-	}
+	return id
 }
