@@ -49,7 +49,12 @@ func confine() error {
 		{syscall.RLIMIT_CORE, 0, 0},
 		{syscall.RLIMIT_NOFILE, 0, 0}, // no new file or socket
 	} {
-		if err := syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: limit.soft, Max: limit.max}); err != nil {
+		var server syscall.Rlimit // only root may exceed it
+		if err := syscall.Getrlimit(limit.resource, &server); err != nil {
+			return fmt.Errorf("read resource limit %d: %w", limit.resource, err)
+		}
+		own := syscall.Rlimit{Cur: min(limit.soft, server.Max), Max: min(limit.max, server.Max)}
+		if err := syscall.Setrlimit(limit.resource, &own); err != nil {
 			return fmt.Errorf("set resource limit %d: %w", limit.resource, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,9 +47,9 @@ func TestFirstToGo(t *testing.T) {
 	}
 }
 
-// The server here is nicer than a child of a usual one.
-func TestPriorityBelowTheServers(t *testing.T) {
-	const server = "IS_NICE"
+// The server here has a lower priority and less processor time than a child of another one.
+func TestServerWithLimits(t *testing.T) {
+	const server, seconds = "HAS_LIMITS", 14
 	if os.Getenv(server) == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -62,13 +63,21 @@ func TestPriorityBelowTheServers(t *testing.T) {
 		}
 		return
 	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: seconds, Max: seconds}); err != nil {
+		t.Fatal(err)
+	}
 	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := syscall.Getpriority(syscall.PRIO_PROCESS, child(t))
+	id := child(t)
+	got, err := syscall.Getpriority(syscall.PRIO_PROCESS, id)
 	if want := max(own-6, 1); err != nil || got != want { // 20 minus the nice value
 		t.Errorf("got priority %d, %v, want %d", got, err, want)
+	}
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", id))
+	if want := regexp.MustCompile(fmt.Sprintf(`(?m)^Max cpu time +5 +%d `, seconds)); err != nil || !want.Match(limits) {
+		t.Errorf("got %s, %v, want a match of %v", limits, err, want)
 	}
 }
 
