@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
@@ -38,6 +39,12 @@ func IsDamaged(err error) bool { return Says(err, lib.SQLITE_CORRUPT, lib.SQLITE
 func (c *Conn) check(result int32) error {
 	if result == lib.SQLITE_OK {
 		return nil
+	}
+	if result == lib.SQLITE_IOERR_WRITE {
+		// Only that of a disk without room is SQLITE_FULL; the same is true where a quota or the size of a file is limited.
+		if why := syscall.Errno(lib.Xsqlite3_system_errno(c.tls, c.db)); why == syscall.EDQUOT || why == syscall.EFBIG {
+			return &Error{Code: Full, text: libc.GoString(lib.Xsqlite3_errstr(c.tls, Full)) + ": " + why.Error()}
+		}
 	}
 	return &Error{Code: int(result), text: libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))}
 }
