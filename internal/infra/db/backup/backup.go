@@ -26,7 +26,7 @@ var (
 
 // Make writes a consistent copy of a SQLite database to a new file, while servers continue to use the database. The copy
 // keeps the present schema.
-func Make(ctx context.Context, url, path string) error {
+func Make(ctx context.Context, url, path string) (err error) {
 	source, err := sqliteFile(url)
 	if err != nil {
 		return err
@@ -44,6 +44,7 @@ func Make(ctx context.Context, url, path string) error {
 	defer os.Remove(partial.Name())              // no effect once renamed
 	defer os.Remove(partial.Name() + "-journal") // SQLite leaves it when the disk is full
 	defer partial.Close()                        // no effect once renamed
+	defer func() { err = orOvertaken(err, partial, path) }()
 	if err := vacuumInto(ctx, source, partial.Name(), path); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
@@ -103,6 +104,7 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	}
 	defer os.Remove(partial.Name()) // no effect once renamed
 	defer partial.Close()           // no effect once renamed
+	defer func() { err = orOvertaken(err, partial, target) }()
 	if err := checkBackup(ctx, partial.Name()); err != nil {
 		return fmt.Errorf("%s: %w", from, cmp.Or(ctx.Err(), err))
 	}
@@ -261,20 +263,38 @@ func claim(path string) (release func() error, err error) {
 	}
 }
 
-// install gives a finished file its name durably: after it returns, a power failure changes nothing. It refuses a file
-// that was removed since it was reserved: SQLite has made a new one of that name, which is empty.
-func install(partial *os.File, path string) error {
+// isOvertaken reports whether an open file was removed since it was reserved. SQLite may have made a new one of that name,
+// which is empty, or have failed without saying why.
+func isOvertaken(partial *os.File) bool {
 	reserved, err := partial.Stat()
 	if err != nil {
-		return err
+		return false // it is closed, and had its name until then
 	}
-	if found, err := os.Stat(partial.Name()); err != nil || !os.SameFile(reserved, found) {
-		return fmt.Errorf("%s: %w", path, errors.Join(errOvertaken, err))
+	found, err := os.Stat(partial.Name())
+	return err != nil || !os.SameFile(reserved, found)
+}
+
+// orOvertaken returns why writing a reserved file has failed with err.
+func orOvertaken(err error, partial *os.File, path string) error {
+	if err != nil && isOvertaken(partial) {
+		return fmt.Errorf("%s: %w", path, errOvertaken)
+	}
+	return err
+}
+
+// install gives a finished file its name durably: after it returns, a power failure changes nothing.
+func install(partial *os.File, path string) error {
+	overtaken := fmt.Errorf("%s: %w", path, errOvertaken)
+	if isOvertaken(partial) {
+		return overtaken
 	}
 	if err := errors.Join(partial.Sync(), partial.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(partial.Name(), path); err != nil {
+	switch err := os.Rename(partial.Name(), path); {
+	case errors.Is(err, fs.ErrNotExist): // removed just now
+		return overtaken
+	case err != nil:
 		return err
 	}
 	return syncPath(filepath.Dir(path))

@@ -3,6 +3,7 @@ package backup_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -405,6 +406,29 @@ func TestPartialFilesAreRemoved(t *testing.T) {
 	}
 }
 
+// Each backup removes the files of the others to the same place, and their errors say so, not that the disk is broken.
+func TestBackupsAtOnce(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	dbtest.Open(t, url)
+	for i := range 10 {
+		to := fmt.Sprintf("%s.%d", path, i)
+		var backups sync.WaitGroup
+		for range 4 {
+			backups.Go(func() {
+				err := backup.Make(t.Context(), url, to)
+				if err != nil && !errors.Is(err, backup.ErrOvertaken) && !errors.Is(err, fs.ErrExist) {
+					t.Error(err)
+				}
+			})
+		}
+		backups.Wait()
+		if _, err := os.Stat(to); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Each restore removes the files of the others. Whichever succeeds, the database is never empty.
 func TestRestoresAtOnce(t *testing.T) {
 	t.Parallel()
@@ -412,7 +436,12 @@ func TestRestoresAtOnce(t *testing.T) {
 	for range 10 {
 		var restores sync.WaitGroup
 		for range 4 {
-			restores.Go(func() { _ = backup.Restore(t.Context(), path+".copy", url, true, asItWas) }) // some fail: another has removed their file
+			restores.Go(func() {
+				err := backup.Restore(t.Context(), path+".copy", url, true, asItWas)
+				if err != nil && !errors.Is(err, backup.ErrOvertaken) && !errors.Is(err, backup.ErrInUse) {
+					t.Error(err)
+				}
+			})
 		}
 		restores.Wait()
 		d, err := db.Open(t.Context(), url)

@@ -6,6 +6,7 @@ var (
 	ErrInUse     = errInUse
 	ErrNoBackup  = errNoBackup
 	ErrEmpty     = errEmpty
+	ErrOvertaken = errOvertaken
 )
 
 // AddDigest makes a file look like a complete backup.
