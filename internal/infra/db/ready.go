@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/panics"
 	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db/postgres"
 	"foyer/internal/infra/db/sqlite"
@@ -22,7 +23,7 @@ var errLost = fmt.Errorf("the database's file was removed or replaced while the 
 	"but copy the file and its -wal from /proc/%d/fd first; then stop it, put both back or restore a backup, and start it", os.Getpid())
 
 // Ready checks whether requests would succeed: it reads a page, takes the lock that changes take, and fails if the last
-// change failed a short time ago.
+// change failed a short time ago, or once ctx is done.
 func (d *DB) Ready(ctx context.Context) error {
 	if err := d.Lost(); err != nil {
 		return err
@@ -32,6 +33,18 @@ func (d *DB) Ready(ctx context.Context) error {
 			return fmt.Errorf("the last change was not kept: %w", f.err)
 		}
 	}
+	checked := make(chan error, 1)
+	go func() { checked <- panics.Catch(func() error { return d.check(ctx) }) }()
+	select {
+	case err := <-checked:
+		return err
+	case <-ctx.Done(): // SQLite waits for the lock of another process, whatever ctx says
+		return classify(ctx.Err())
+	}
+}
+
+// check reads a page and takes the lock.
+func (d *DB) check(ctx context.Context) error {
 	ctx = purpose.With(inflight.Uncounted(ctx), "ready")
 	const first = `SELECT name FROM migrations ORDER BY name LIMIT 1`
 	if _, err := One[string](ctx, d, nil, first); err != nil {

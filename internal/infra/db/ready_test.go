@@ -156,3 +156,20 @@ func TestReadyTakesTheLock(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Ready returns in time, although SQLite waits longer for another process to give the lock back.
+func TestNotReadyInTime(t *testing.T) {
+	t.Parallel()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "foyer.db")
+	d, other := dbtest.Open(t, url), dbtest.Open(t, url)
+	dbtest.Exec(t, d, `PRAGMA busy_timeout = 3600000`)
+	err := other.InTx(t.Context(), func(context.Context, *db.Tx) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		return d.Ready(ctx)
+	})
+	wantUnavailable(t, err, "the database did not answer in time")
+	if err := d.Ready(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
