@@ -20,6 +20,9 @@ const crashed = "it crashed"
 // was out of memory, which says nothing about the child's input.
 var errEndedFromOutside = errors.New("ended from outside, as the kernel does when memory is short")
 
+// errNoThread means that the child had too few threads to work, whatever its input.
+var errNoThread = errors.New("the system's limit on processes and threads leaves none (TasksMax=, pids.max or ulimit -u)")
+
 // exitReason finds out why a child ended. A child that exceeds a limit ends itself, and for most limits Go's runtime
 // prints the reason.
 func exitReason(exitCode int, trace string) (reason string, err error) {
@@ -28,6 +31,8 @@ func exitReason(exitCode int, trace string) (reason string, err error) {
 		return fmt.Sprintf("it took more than %v of processor time", maxCPU), nil
 	case exitCode == -1:
 		return "", errEndedFromOutside
+	case outOfThreads(trace):
+		return "", errNoThread
 	case strings.Contains(trace, "stack overflow"):
 		return "its input is nested too deeply", nil
 	case outOfMemory(trace):
@@ -44,6 +49,11 @@ func stacks(trace string) string {
 		return ""
 	}
 	return trace[at+1 : min(len(trace), at+1+maxLogged)]
+}
+
+// outOfThreads looks for the words of Go's runtime, without and with cgo.
+func outOfThreads(trace string) bool {
+	return strings.Contains(trace, "failed to create new OS thread") || strings.Contains(trace, "pthread_create failed")
 }
 
 // outOfMemory looks for the words of Go's runtime, the kernel and the race detector.

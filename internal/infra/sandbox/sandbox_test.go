@@ -72,6 +72,12 @@ var tasks = map[string]Task{
 		return err
 	},
 	"shot": func(io.Reader, io.Writer) error { return signalSelf(os.Kill) },
+	"alone": func(io.Reader, io.Writer) error { // as Go's runtime does: not every user that runs tests can have a limit
+		_, _ = io.WriteString(os.Stderr, "runtime: failed to create new OS thread (have 3 already; errno=11)\n"+
+			"runtime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc\n\ngoroutine 1 [running]:\n")
+		os.Exit(2)
+		return nil
+	},
 }
 
 func signalSelf(s os.Signal) error {
@@ -182,12 +188,14 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// A child that the operator or the kernel ended says nothing about the input.
+// A child that the operator or the kernel ended, or that was refused a thread, says nothing about the input.
 func TestEndedFromOutside(t *testing.T) {
 	t.Parallel()
-	_, err := New(1, 0, silent).Run(t.Context(), "Acme", "shot", strings.NewReader(""))
-	if _, killed := errors.AsType[*KilledError](err); killed || !errors.Is(err, errEndedFromOutside) {
-		t.Errorf("got %v, want %v", err, errEndedFromOutside)
+	for task, want := range map[string]error{"shot": errEndedFromOutside, "alone": errNoThread} {
+		_, err := New(1, 0, silent).Run(t.Context(), "Acme", task, strings.NewReader(""))
+		if _, killed := errors.AsType[*KilledError](err); killed || !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", task, err, want)
+		}
 	}
 }
 
