@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/base/page"
 	"foyer/internal/cli/terminal"
 )
 
@@ -40,6 +41,32 @@ func TestActivityVerify(t *testing.T) {
 		code, out, complaints := callIn(t, environ, strings.Fields(c.line)...)
 		if code != c.code || !strings.Contains(out, c.says) || !strings.Contains(complaints, c.complain) {
 			t.Errorf("%s: %d, %s%s", c.line, code, out, complaints)
+		}
+	}
+}
+
+// Large entries, which fill a page of the API, count as much as small ones.
+func TestActivityOfLargeEntries(t *testing.T) {
+	t.Parallel()
+	run, o := databaseAndClient(t)
+	const schema = 1 << 19 // bytes; each entry has two
+	a, err := o.CreateApp(t.Context(), client.AppDraft{Name: "Large"})
+	for i := range page.MaxBytes/schema + 1 {
+		text := fmt.Sprintf(`["%d%s"]`, i, strings.Repeat("x", schema))
+		if err == nil {
+			_, err = o.UpdateApp(t.Context(), a.ID, client.AppPatch{ConfigSchema: json.RawMessage(text)})
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]int{
+		"activity --scope=Plugin --json": page.MaxBytes/schema + 2, "activity --scope=Plugin --json --limit=20 --offset=5": 20,
+	} {
+		out, _ := run.ok(t, strings.Fields(line)...)
+		var shown []client.AuditEntry
+		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown) != want {
+			t.Errorf("%s: %d entries, want %d, %v", line, len(shown), want, err)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
 	"foyer/internal/server"
 )
 
@@ -75,17 +76,32 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if c.Scope != "" {
 		f.Scopes = []activity.Scope{activity.Scope(c.Scope)}
 	}
-	found, err := activity.List(ctx, d.DB, f, page.Page{Limit: c.Limit, Offset: c.Offset})
+	entries, err := newest(ctx, d.DB, f, page.Page{Limit: c.Limit, Offset: c.Offset})
 	if err != nil {
 		return err
 	}
-	entries := make([]client.AuditEntry, len(found.Items))
-	for i, e := range found.Items {
-		if entries[i], err = asClient[client.AuditEntry](api.AppendAudit(nil, e)); err != nil {
-			return err
-		}
-	}
 	return terminal.Activity.All(out, entries)
+}
+
+// newest reads as many entries as the page asks for, although a page of large entries ends early.
+func newest(ctx context.Context, d *db.DB, f activity.Filter, p page.Page) (entries []client.AuditEntry, err error) {
+	for more := true; more && p.Limit > 0; {
+		found, err := activity.List(ctx, d, f, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range found.Items {
+			shown, err := asClient[client.AuditEntry](api.AppendAudit(nil, e))
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, shown)
+		}
+		p.Limit -= len(found.Items)
+		p.Offset += len(found.Items)
+		more = found.More
+	}
+	return entries, nil
 }
 
 // chain returns the id of the organization whose activity is meant. The activity outlives the organization.
