@@ -53,7 +53,7 @@ func DropData(ctx context.Context, d *db.DB, before time.Time) error {
 	if err := queries.DeleteOld(ctx, d, `event_traces`, `organization_id, request_id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
 		return err
 	}
-	organizations, err := Chains(ctx, d)
+	organizations, err := db.All[string](ctx, d, nil, `SELECT organization_id FROM activity_chains ORDER BY 1`)
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,11 @@ type Verified struct {
 	Wrong   string // what is wrong with the first that is not, or why the kept head cannot be checked; "": nothing
 }
 
-// Chains returns the organizations that have activity or may have had some.
+// Chains returns the organizations that have activity or may have had some. It reads all entries: somebody may have
+// removed the end of a chain, and the organization may have been erased.
 func Chains(ctx context.Context, d *db.DB) ([]string, error) {
-	return db.All[string](ctx, d, nil, `SELECT id FROM organizations UNION SELECT organization_id FROM activity_chains ORDER BY 1`)
+	return db.All[string](ctx, d, nil, `
+		SELECT id FROM organizations UNION SELECT organization_id FROM activity_chains UNION SELECT organization_id FROM activity ORDER BY 1`)
 }
 
 // Verify follows an organization's chain up to the first entry that was changed, removed or put in. Only its kept head

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,23 @@ func TestVerifyMissesData(t *testing.T) {
 			return db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = data_dropped + 1`)
 		})
 		wants("dropped before it is made", fmt.Sprintf("entry %d ", last+3), 0)
+	})
+}
+
+// A chain whose end was removed is still found and wrong, even if the organization has been erased.
+func TestVerifyMissesTheEnd(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		record(t, d, ours, 3)
+		numberAll(t, d)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, `DELETE FROM activity_chains`) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		chains, err := Chains(t.Context(), d)
+		if v := verify(t, d, ours, Kept{}); err != nil || !slices.Contains(chains, ours) || !strings.HasPrefix(v.Wrong, "entry 3 ") {
+			t.Errorf("%q, of %q: %q, %v", chains, ours, v.Wrong, err)
+		}
 	})
 }
 
