@@ -104,6 +104,7 @@ func number(field, what, text string) (int64, error) {
 	return n, nil
 }
 
+// moment reads a time, and rounds it up to a microsecond, as times are stored: nothing lies in between.
 func moment(q url.Values, field string) (time.Time, error) {
 	if !q.Has(field) {
 		return time.Time{}, nil
@@ -112,7 +113,7 @@ func moment(q url.Values, field string) (time.Time, error) {
 	if !ok {
 		return time.Time{}, fault.Field(fault.Invalid, field, "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %%2B for a +.")
 	}
-	return at, nil
+	return at.Add(time.Microsecond - 1).Truncate(time.Microsecond), nil
 }
 
 // AppendAudit appends an entry as admins see it. The command line shows the same.

@@ -29,6 +29,7 @@ type audited struct {
 	KeyID                 *int64 `json:"key_id"`
 	Detail                struct{ Name string }
 	Address               string
+	CreatedAt             time.Time `json:"created_at"`
 }
 
 // audit reads the activity and returns it with the newest last.
@@ -103,6 +104,25 @@ func TestAudit(t *testing.T) {
 		next := r.send(r.key, "GET", "/activity?after=3&limit=1", "")
 		if link := between(next.body, `"next":"`, `"`); !strings.Contains(link, "after=3") || !strings.Contains(link, "offset=1") {
 			r.t.Errorf("the next page after 3 is %s", link)
+		}
+	})
+}
+
+// since and until may be more exact than the times of entries.
+func TestAuditOfATime(t *testing.T) {
+	each(t, func(r *rig) {
+		r.app(`{"name":"Banner"}`)
+		_, entries := r.audit(r.key, "scope=Plugin")
+		at := entries[0].CreatedAt
+		for query, want := range map[string]int{
+			"since=" + at.Format(time.RFC3339Nano):                      1,
+			"since=" + at.Add(time.Nanosecond).Format(time.RFC3339Nano): 0,
+			"until=" + at.Format(time.RFC3339Nano):                      0,
+			"until=" + at.Add(time.Nanosecond).Format(time.RFC3339Nano): 1,
+		} {
+			if count, entries := r.audit(r.key, "scope=Plugin&"+query); count != want || len(entries) != want {
+				r.t.Errorf("%s: %d, %d", query, count, len(entries))
+			}
 		}
 	})
 }
