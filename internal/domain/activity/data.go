@@ -3,8 +3,10 @@ package activity
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
+	"foyer/internal/base/clock"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
 )
@@ -72,13 +74,13 @@ const dataBatch = 500
 
 // dropData locks nothing if there is nothing to drop, as in most organizations each time.
 func dropData(ctx context.Context, d *db.DB, organizationID string, before time.Time) (more bool, err error) {
-	if last, err := lastBefore(ctx, d, organizationID, before); err != nil || last == 0 {
+	if last, err := lastBefore(ctx, d, organizationID, before, d.Now()); err != nil || last == 0 {
 		return false, err
 	}
 	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		more = false
 		lockStored(tx)
-		last, err := lastBefore(ctx, tx, organizationID, before)
+		last, err := lastBefore(ctx, tx, organizationID, before, d.Now())
 		if err != nil || last == 0 {
 			return err
 		}
@@ -114,12 +116,14 @@ func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
 	return db.Exec(ctx, tx, `DELETE FROM event_traces WHERE organization_id = $1`, organizationID)
 }
 
-// lastBefore returns the number of the last entry made before a time, among the next entries to lose their data; 0:
-// there is none.
-func lastBefore(ctx context.Context, q db.Querier, organizationID string, before time.Time) (int64, error) {
+// lastBefore returns the number of the last of the next entries to lose their data, all of which were made before a time;
+// 0: there is none. An entry that a clock which was ahead has made keeps none after it.
+func lastBefore(ctx context.Context, q db.Querier, organizationID string, before, now time.Time) (int64, error) {
 	return db.One[int64](ctx, q, nil, `
-		SELECT COALESCE(MAX(number), 0) FROM (
+		WITH next AS (
 			SELECT n.number, a.created_at FROM `+byNumber.entries()+` WHERE n.organization_id = $1
-			AND n.number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY n.number LIMIT $3) AS next
-		WHERE created_at < $2`, organizationID, before, dataBatch)
+			AND n.number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY n.number LIMIT $4)
+		SELECT COALESCE(MAX(number), 0) FROM next
+		WHERE number < COALESCE((SELECT MIN(number) FROM next WHERE created_at >= $2 AND created_at <= $3), $5)`,
+		organizationID, before, now.Add(clock.Differ), dataBatch, int64(math.MaxInt64))
 }

@@ -125,6 +125,38 @@ func TestDropTraces(t *testing.T) {
 	})
 }
 
+// An entry that a clock which was behind has made does not drop the data of those before it, and one by a clock that was
+// ahead does not keep the data of those after it.
+func TestDropDataOfWrongClocks(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const day = 24 * time.Hour
+		now := d.Now()
+		for _, made := range []time.Duration{-40 * day, 400 * day, -35 * day, -time.Hour, -365 * day, 0} {
+			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				e := activity.Entry{OrganizationID: "acme", Scope: activity.Site, Verb: activity.Created, Data: `{}`}
+				return activity.Record(ctx, tx, e, now.Add(made))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := activity.NumberAll(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if err := activity.DropData(t.Context(), d, now.Add(-30*day)); err != nil {
+			t.Fatal(err)
+		}
+		left, _, err := activity.WithData(t.Context(), d, "acme", 0, 10, 1000)
+		if err != nil || len(left) != 3 || left[0].Number != 4 {
+			t.Errorf("%+v are left, %v", left, err)
+		}
+		if v, err := activity.Verify(t.Context(), d, "acme", activity.Kept{}); v.Wrong != "" || err != nil {
+			t.Errorf("%s, %v", v.Wrong, err)
+		}
+	})
+}
+
 // Erasing a person and removing old entries, or their data, take turns, whatever order they lock the entries in.
 func TestTidyWhileErasing(t *testing.T) {
 	t.Parallel()
