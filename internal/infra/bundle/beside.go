@@ -9,16 +9,20 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// beside matches how bundlers name a file that they write beside the script.
-var beside = regexp.MustCompile("new URL\\(\\s*(?:/\\*[^*]*\\*/\\s*)*[\"'`]([^/?#\"'`][^?#\"'`]*)[^\"'`]*[\"'`]\\s*,\\s*import\\.meta\\.url")
+// beside matches how bundlers name a file that they write beside the script. Vite writes the url of a worker from the
+// top of its output folder, and a text before import.meta.url.
+var beside = regexp.MustCompile("new URL\\(\\s*(?:/\\*[^*]*\\*/\\s*)*[\"'`]([^?#\"'`]+)[^\"'`]*[\"'`]\\s*,\\s*(?:[\"'`]{2}\\s*\\+\\s*)?import\\.meta\\.url")
 
 // warnOfBeside warns of the first url in a module that points beside the bundle, where pages find no file of the app. The
 // url may be in a comment, or in code that never runs.
 func (req request) warnOfBeside(name string) []api.Message {
 	text := req.Files[name]
 	for _, at := range beside.FindAllStringSubmatchIndex(text, -1) {
-		spec := text[at[2]:at[3]]
-		if _, own := req.Files[path.Join(path.Dir(name), spec)]; !own {
+		spec, folder := text[at[2]:at[3]], path.Dir(name)
+		if spec[0] == '/' {
+			folder = path.Dir(req.Entry)
+		}
+		if _, own := req.Files[path.Join(folder, spec)]; !own {
 			continue
 		}
 		start := strings.LastIndexByte(text[:at[2]], '\n') + 1

@@ -389,10 +389,11 @@ func TestBeside(t *testing.T) {
 	const warning = "Pages may look for %q beside the bundle, but it is not there: import it, or let the bundler put it into the script."
 	got := mustCompile(t, sources{
 		"plugin.json":             `{"main": "dist/site.js"}`,
-		"dist/site.js":            "import './a.js'\nimport './b.js'\nimport './none.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
+		"dist/site.js":            "import './a.js'\nimport './b.js'\nimport './none.js'\nimport './c/c.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
 		"dist/a.js":               "export const w = () =>\n\tnew Worker(new URL(\n'./w.js', import.meta.url))",
 		"dist/b.js":               "new URL(/* @vite-ignore */ 'logo.png?v=1#a', import.meta.url)",
-		"dist/none.js":            "new URL('/logo.png', import.meta.url), new URL('.', import.meta.url), new URL('logo.png', location.href)",
+		"dist/c/c.js":             "new Worker(new URL(\n\t/* @vite-ignore */\n\t\"/w.js\",\n\t\"\" + import.meta.url\n), { type: \"module\" })",
+		"dist/none.js":            "new URL('/a/logo.png', import.meta.url), new URL('.', import.meta.url), new URL('logo.png', location.href), new URL('/', import.meta.url)",
 		"dist/w.js":               "",
 		"dist/logo.png":           "",
 		"dist/unused.js":          "new URL('./logo.png', import.meta.url)",
@@ -402,9 +403,10 @@ func TestBeside(t *testing.T) {
 		t.Fatalf("no bundle: %+v", got.Files)
 	}
 	want := map[string]string{
-		"dist/site.js": "4:27: " + fmt.Sprintf(warning, "assets/logo-Dx.png"),
+		"dist/site.js": "5:27: " + fmt.Sprintf(warning, "assets/logo-Dx.png"),
 		"dist/a.js":    "3:2: " + fmt.Sprintf(warning, "./w.js"),
 		"dist/b.js":    "1:29: " + fmt.Sprintf(warning, "logo.png"),
+		"dist/c/c.js":  "3:3: " + fmt.Sprintf(warning, "/w.js"),
 	}
 	for _, f := range got.Files {
 		if f.Warning != want[f.Name] {
