@@ -389,8 +389,11 @@ func column(l *api.Location) int {
 func plain(text string) string {
 	const maxChars = 500
 	text = strings.ReplaceAll(strings.ReplaceAll(text, `"`+namespace+":", `"`), `"`+styles+":", `"`)
-	if strings.HasPrefix(text, "Top-level await is not available") {
+	switch {
+	case strings.HasPrefix(text, "Top-level await is not available"):
 		text = "Top-level await cannot be used: do slow work in inject, which can be an async function."
+	case strings.HasPrefix(text, "Could not resolve import("), strings.HasPrefix(text, "Could not resolve require("):
+		text = "A path that is computed cannot be imported: write out the path of each file." // the compiler names a pattern of its own
 	}
 	if runes := []rune(text); len(runes) > maxChars {
 		text = string(runes[:maxChars]) + "…"
