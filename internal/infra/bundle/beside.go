@@ -35,3 +35,16 @@ func (req request) warnOfBeside(name string) []api.Message {
 	}
 	return nil
 }
+
+// warnOfUnused warns of stylesheets, and of pictures and fonts in a build's folder, that no page gets: bundlers write them
+// beside their output. It skips other folders: what is in their files may be part of the output.
+func (req request) warnOfUnused(warnings map[string]string) {
+	folder := path.Dir(req.Entry)
+	for name := range req.Files {
+		_, imported := req.imported.Load(name)
+		written := path.Ext(name) == ".css" || folder != "." && loader(name) == api.LoaderDataURL
+		if !imported && written && (folder == "." || strings.HasPrefix(name, folder+"/")) {
+			warnings[name] = fmt.Sprintf("No page gets it: %s does not import it, nor does a file that it imports.", req.Entry)
+		}
+	}
+}

@@ -100,7 +100,7 @@ func (req request) compile() answer {
 	warnings := req.warnings(built.Warnings)
 	meta := readMetafile(built.Metafile)
 	if req.Bundle {
-		req.warnOfStylesheets(warnings)
+		req.warnOfUnused(warnings)
 	}
 	if req.Bundle && meta.Inputs[namespace+":"+req.Entry].Format == "cjs" {
 		warnings[req.Entry] = "Pages cannot see what CommonJS exports: write export function inject, or let the bundler make an ES module, as with --format=esm."
@@ -121,18 +121,6 @@ func exports(js []byte, name string) bool {
 		TsconfigRaw:   "{}",
 	})
 	return readMetafile(read.Metafile).exports(name)
-}
-
-// warnOfStylesheets warns of stylesheets that no page gets: bundlers write one beside their output. It skips other
-// folders: the text of their stylesheets may be part of the output.
-func (req request) warnOfStylesheets(warnings map[string]string) {
-	folder := path.Dir(req.Entry)
-	for name := range req.Files {
-		_, imported := req.imported.Load(name)
-		if !imported && path.Ext(name) == ".css" && (folder == "." || strings.HasPrefix(name, folder+"/")) {
-			warnings[name] = fmt.Sprintf("No page gets it: %s does not import it, nor does a file that it imports.", req.Entry)
-		}
-	}
 }
 
 // options returns the options of a build that reads stylesheets with the loader css.

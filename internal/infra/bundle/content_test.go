@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -369,15 +370,19 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// The text of a source stylesheet may be part of a bundler's output; a stylesheet beside the output is not.
-func TestStylesheetsOfABuild(t *testing.T) {
+// What is in a source file may be part of a bundler's output; a stylesheet, picture or font beside the output is not.
+func TestUnusedOfABuild(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
 		"plugin.json":  `{"main": "dist/site.js"}`,
-		"dist/site.js": "", "dist/site.css": "", "dist/css/a.css": "", "src/look.css": "", "dist.css": "",
+		"dist/site.js": "import a from './a.png'\nimport './b.css'\nexport const b = a + '/assets/c.png'",
+		"dist/a.png":   "", "dist/b.css": "p { background: url(d.svg) }", "dist/d.svg": "", "dist/data.json": "{}",
+		"dist/site.css": "", "dist/css/a.css": "", "dist/assets/c.png": "", "dist/assets/f.woff2": "",
+		"src/look.css": "", "src/c.png": "", "dist.css": "", "icon.png": "",
 	})
 	for _, f := range got.Files {
-		if want := strings.HasPrefix(f.Name, "dist/") && strings.HasSuffix(f.Name, ".css"); want != (f.Warning != "") {
+		unused := slices.Contains([]string{"dist/site.css", "dist/css/a.css", "dist/assets/c.png", "dist/assets/f.woff2"}, f.Name)
+		if unused != strings.HasPrefix(f.Warning, "No page gets it: ") || !unused && f.Warning != "" {
 			t.Errorf("%s: warning %q", f.Name, f.Warning)
 		}
 	}
@@ -387,6 +392,7 @@ func TestStylesheetsOfABuild(t *testing.T) {
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	const warning = "Pages may look for %q beside the bundle, but it is not there: import it, or let the bundler put it into the script."
+	const unused = "No page gets it: dist/site.js does not import it, nor does a file that it imports."
 	got := mustCompile(t, sources{
 		"plugin.json":             `{"main": "dist/site.js"}`,
 		"dist/site.js":            "import './a.js'\nimport './b.js'\nimport './none.js'\nimport './c/c.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
@@ -407,6 +413,9 @@ func TestBeside(t *testing.T) {
 		"dist/a.js":    "3:2: " + fmt.Sprintf(warning, "./w.js"),
 		"dist/b.js":    "1:29: " + fmt.Sprintf(warning, "logo.png"),
 		"dist/c/c.js":  "3:3: " + fmt.Sprintf(warning, "/w.js"),
+
+		"dist/logo.png":           unused,
+		"dist/assets/logo-Dx.png": unused,
 	}
 	for _, f := range got.Files {
 		if f.Warning != want[f.Name] {
