@@ -41,6 +41,11 @@ type Draft struct {
 
 // Create makes a key at random and returns it and its secret.
 func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
+	if d.Name != "" {
+		if err := checkKeyName(patch.Of(d.Name)); err != nil {
+			return Key{}, "", err
+		}
+	}
 	secret := NewKey()
 	var key Key
 	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
@@ -143,9 +148,16 @@ func (k *Keys) Record(ctx context.Context, tx *db.Tx, key Key, e activity.Entry)
 	return nil
 }
 
+// maxKeyName is the length of a key's name, in characters.
+const maxKeyName = 64
+
+func checkKeyName(name patch.Field[string]) error {
+	return patch.RequiredText("name", name, maxKeyName)
+}
+
 // newKey makes a key out of a draft.
 func (k *Keys) newKey(d Draft) Key {
-	key := Key{UserID: d.UserID, Name: d.Name, OrganizationID: strings.ToLower(d.OrganizationID), Scope: d.Scope, CreatedAt: k.DB.Now()}
+	key := Key{UserID: d.UserID, Name: strings.TrimSpace(d.Name), OrganizationID: strings.ToLower(d.OrganizationID), Scope: d.Scope, CreatedAt: k.DB.Now()}
 	if d.ExpiresIn != 0 {
 		key.ExpiresAt = key.CreatedAt.Add(d.ExpiresIn)
 	}

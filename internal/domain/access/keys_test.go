@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,23 @@ func TestNextName(t *testing.T) {
 			if key, _, err := k.Create(t.Context(), draft); err != nil || key.Name != want {
 				t.Errorf("it is called %q, want %q, %v", key.Name, want, err)
 			}
+		}
+	})
+}
+
+// The name of a key that an operator makes keeps the rules of all keys' names.
+func TestNameOfAnOperatorsKey(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID := newUser(t, k, "ada")
+		for name, want := range map[string]fault.Kind{" ": fault.Blank, strings.Repeat("ü", maxKeyName+1): fault.TooLong} {
+			if _, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, Name: name}); !fault.Is(err, want) {
+				t.Errorf("%q: %v, want the kind %v", name, err, want)
+			}
+		}
+		if key, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, Name: " laptop "}); err != nil || key.Name != "laptop" {
+			t.Errorf("it is called %q, %v", key.Name, err)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -55,11 +54,8 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 	return made, secret, err
 }
 
-// maxKeyName is the length of a key's name, in characters.
-const maxKeyName = 64
-
 // CheckName returns what is wrong with the name of a draft.
-func (d OwnDraft) CheckName() error { return patch.RequiredText("name", d.Name, maxKeyName) }
+func (d OwnDraft) CheckName() error { return checkKeyName(d.Name) }
 
 // maxOwn is how many keys a user may have, unless the operator makes more: each key may make as many requests as any
 // other.
@@ -106,7 +102,7 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	if !c.Scope.Includes(d.Scope) {
 		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
 	}
-	key := k.newKey(Draft{UserID: c.UserID, OrganizationID: d.OrganizationID, Name: strings.TrimSpace(d.Name.Value), Scope: d.Scope})
+	key := k.newKey(Draft{UserID: c.UserID, OrganizationID: d.OrganizationID, Name: d.Name.Value, Scope: d.Scope})
 	key.ExpiresAt = d.ExpiresAt.Or(c.keyExpires)
 	if key.OrganizationID == "" {
 		key.OrganizationID = c.BoundTo
