@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -31,6 +34,19 @@ func TestAddressIsFreeAfterAWeek(t *testing.T) {
 		r.now = r.now.Add(org.AddressHeld)
 		r.change(bea, "ada@x.example")
 		r.wantEmail(bea, "ada@x.example")
+	})
+}
+
+// Whoever is refused an address that nobody has by now is told why.
+func TestAddressThatMayBeTakenBack(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		r.join(r.org, "bea@x.example")
+		r.change(ada, "ada@new.example")
+		_, err := r.Organizations.SetUser(t.Context(), "bea@x.example", org.SelfPatch{Email: patch.Of("ada@x.example")})
+		if !fault.Is(err, fault.NotUnique) || !strings.Contains(err.Error(), "take it back") {
+			t.Error(err)
+		}
 	})
 }
 

@@ -156,7 +156,7 @@ func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller,
 	case err != nil:
 		return User{}, err
 	case taken:
-		return User{}, fault.Field(fault.NotUnique, "email", "There is another user with this address.")
+		return User{}, fault.Field(fault.NotUnique, "email", "There is another user with this address, or there was one until a few days ago, who may take it back within a week.")
 	}
 	if err := s.withdraw(ctx, tx, by, u); err != nil {
 		return User{}, err
