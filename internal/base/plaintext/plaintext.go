@@ -47,7 +47,7 @@ func oneLine(s string, limit int, change func(string) string) string {
 // otherwise take tenths of a second.
 const lineBytes = 64
 
-var plainAddress = pattern(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
+var plainAddress = pattern(`^[A-Za-z0-9._%&+'-]+@[A-Za-z0-9.-]+$`)
 
 // Minute formats a time for mails and pages.
 func Minute(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }

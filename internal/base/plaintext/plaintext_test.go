@@ -127,6 +127,8 @@ func TestAddress(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"ada+x@example.com":           "ada+x@example.com",
+		"r&d@example.com":             "r&d@example.com",
+		"evil.example/x@example.com":  "evil[.]example/x@example[.]com",
 		"\"a http://e.example\"@b.co": "\"a http[:]//e[.]example\"@b[.]co",
 		"a\r\nb@example.com":          "a b@example[.]com",
 	} {
