@@ -242,7 +242,10 @@ func TestAddressOfSomebody(t *testing.T) {
 		bound := ada
 		bound.BoundTo = r.org.ID
 		r.want(fault.Denied, r.ask(bound, "ada@new.example"))
-		domains := slices.Repeat([]string{"x.example"}, 1000)
+		domains := make([]string, 1000)
+		for i := range domains {
+			domains[i] = "d" + strconv.Itoa(i) + ".x.example"
+		}
 		_, err := r.Organizations.Set(t.Context(), access.Caller{}, r.org.ID, org.Settings{AllowedDomains: &domains})
 		if err != nil {
 			t.Fatal(err)

@@ -138,7 +138,7 @@ func ParseEmail(field, text string) (string, error) {
 
 const maxDomains = 1000
 
-// parseDomains reads the domains whose addresses may join an organization.
+// parseDomains reads the domains whose addresses may join an organization, each once.
 func parseDomains(all []string) ([]string, error) {
 	if n := len(all); n > maxDomains {
 		return nil, fault.Field(fault.TooLong, "allowed_domains", "At most %d domains fit, not %d.", maxDomains, n)
@@ -149,7 +149,9 @@ func parseDomains(all []string) ([]string, error) {
 		if err != nil {
 			return nil, fault.Field(fault.Invalid, "allowed_domains", "%q is not a domain like example.com.", text)
 		}
-		domains = append(domains, domain)
+		if !slices.Contains(domains, domain) {
+			domains = append(domains, domain)
+		}
 	}
 	return domains, nil
 }

@@ -54,6 +54,7 @@ func TestSettingsAreRecorded(t *testing.T) {
 			{AppAccess: new(access.NoApps), Reason: " It leaks. "},
 			{AppAccess: new(access.NoApps), Reason: "It is sent again."}, // which changes nothing
 			{AppAccess: new(access.NoApps), Reason: "Too late.", MembersCanInvite: new(true)},
+			{AllowedDomains: &[]string{"x.example", " X.Example"}}, // one domain, as before
 			{InviteTTL: new(int64(60))},
 			{InviteTTL: new(int64(0))},
 		} {
