@@ -109,12 +109,12 @@ func readSearch(query url.Values) (string, error) {
 	return text, nil
 }
 
-// readPersonSearch is readSearch for lists of people. A whole address is searched in the form in which it is stored.
+// readPersonSearch is readSearch for lists of people. A domain after an @ is searched in the form in which it is stored.
 func readPersonSearch(query url.Values) (string, error) {
 	text, err := readSearch(query)
-	if strings.Contains(text, "@") {
-		if plain, wrong := address.Parse(text); wrong == nil {
-			text = plain
+	if local, domain, found := strings.Cut(text, "@"); found {
+		if plain, wrong := address.Domain(strings.TrimSpace(domain)); wrong == nil {
+			text = strings.TrimSpace(local) + "@" + plain
 		}
 	}
 	return text, err

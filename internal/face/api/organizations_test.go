@@ -246,6 +246,7 @@ func TestFindMembers(t *testing.T) {
 			"": 2, "?search=": 2, "?search=ADELE@": 1, "?search=" + url.QueryEscape("äDELE 100"): 1, "?search=" + url.QueryEscape("0%_!"): 1,
 			"?search=" + url.QueryEscape("%"): 1, "?search=_!": 1, "?search=nobody": 0, "?level=1": 1, "?level=owner": 1, "?level=admin": 0, "?level=member&search=adele": 1,
 			"?level=15&search=adele": 0, "?search=" + url.QueryEscape("Adele@BÜCHER.example"): 1,
+			"?search=" + url.QueryEscape(" @bücher.example "): 1, "?search=" + url.QueryEscape("@bücher.ex"): 1, "?search=" + url.QueryEscape("x@bücher.example"): 0,
 		} {
 			if got := between(r.wantStatus(r.key, "GET", "/members"+query, "", 200).body, `"count":`, `,`); got != strconv.Itoa(want) {
 				r.t.Errorf("%s: %s members, want %d", query, got, want)
