@@ -245,6 +245,26 @@ func TestHandedLinkOfAUser(t *testing.T) {
 	})
 }
 
+// A user who is signed in with a key that cannot accept a link that was passed on by hand is told what can.
+func TestHandedLinkOfAUserWithABoundKey(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+		theirs := must(client.New(s.URL, ownerElsewhere(t, config.Config{Database: url})))(t).Organization(client.Current)
+		invite := must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
+		path := strings.TrimPrefix(must(theirs.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
+		bound := must(must(client.New(s.URL, s.key))(t).CreateKey(t.Context(), client.KeyDraft{
+			Scopes: []string{"*"}, OrganizationID: must(s.Get(t.Context()))(t).ID,
+		}))(t)
+		v := visit(t, s, bound.APIKey)
+		for _, page := range []shown{v.get(path), v.post(path, "answer", "accept")} {
+			if page.status != 403 || !strings.Contains(page.body, "You are signed in with a key that cannot accept invitations") {
+				t.Errorf("%d %s", page.status, page.body)
+			}
+		}
+	})
+}
+
 // A user's link that is opened in another user's browser makes its user a member, and leads them to sign in there.
 func TestLinkOfAUserInSomebodysBrowser(t *testing.T) {
 	t.Parallel()

@@ -105,14 +105,21 @@ func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error
 func (p *Pages) open(r *http.Request) (invite.Opened, *Visitor, error) {
 	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
 	v, ok := p.SignedIn(r)
-	if !ok || o.ID == "" || v.Email != o.TargetEmail {
+	asUser := v.Guest == "" && invite.IsKnownUser(err)
+	switch {
+	case o.ID == "" || v.Email != o.TargetEmail:
 		return o, nil, err
-	}
-	if v.Guest == "" && invite.IsKnownUser(err) {
+	case !ok && asUser:
+		return o, nil, errOtherKey
+	case !ok:
+		return o, nil, err
+	case asUser:
 		err = nil
 	}
 	return o, &v, err
 }
+
+var errOtherKey = fault.New(fault.Denied, "You are signed in with a key that cannot accept invitations: sign in another way, or with a key that has the scope * and opens all organizations.")
 
 // answer accepts or declines, and answers with the page that confirms it: a redirect could not carry the key, which must
 // not stay in a browser's history.
