@@ -134,6 +134,17 @@ func TestPushOfANewAppIsTried(t *testing.T) {
 	}
 }
 
+// A dry run of the first push to an app says of its bundle what the push would.
+func TestFirstPushIsTried(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	dir := folder(t, "app", map[string]string{"site.ts": "export function inject() {}"})
+	run.each(t, "app create --name=Bare")
+	if _, complaints := run.ok(t, "app", "push", dir, "--app=Bare", "--dry-run"); strings.Contains(complaints, "pages run nothing of it") {
+		t.Error(complaints)
+	}
+}
+
 // If an app does not compile, pages go on with the last version that did, if there is one.
 func TestPushOfWhatDoesNotCompile(t *testing.T) {
 	t.Parallel()

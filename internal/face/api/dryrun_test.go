@@ -88,7 +88,7 @@ func TestDryRunMakesNothingUp(t *testing.T) {
 			{"POST", "/sites", `{"name":"t"}`, `"snippet":"",`},
 			{"POST", invites, `{"target_email":"a@x.example"}`, `{"id":"00000000-0000-0000-0000-000000000000",`},
 			{"POST", invites + "bulk", `[{"target_email":"a@x.example"}]`, `[{"id":"00000000-0000-0000-0000-000000000000",`},
-			{"PATCH", app + "/update_source", `{"site.ts":"export {}"}`, `"bundle":null`},
+			{"PATCH", app + "/update_source", `{"site.ts":"export {}"}`, `"bundle":{"url":"","integrity":"sha384-`},
 		} {
 			if got := r.send(r.key, c[0], c[1]+"?dry_run=true", c[2]); got.status > 299 || !strings.Contains(got.body, c[3]) {
 				r.t.Errorf("%s %s: %d %s", c[0], c[1], got.status, got.body)
