@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/fault"
 	"foyer/internal/cli/admin"
 	"foyer/internal/cli/terminal"
 	"foyer/internal/server"
@@ -233,7 +234,7 @@ type appSet struct {
 	Description *string `help:"What it is for."`
 	Icon        *string `help:"Address of its icon."`
 	Tag         *string `help:"Its version; of an installed app, the one to go to."`
-	From        *string `placeholder:"URL" help:"The address of its git repository, which has moved or has new credentials; - reads it from standard input. Other apps have none."`
+	From        *string `placeholder:"URL" help:"The address of its git repository, which has moved or has new credentials; - reads it from standard input. For apps of type custom."`
 	Global      *bool   `help:"Share it with all organizations."`
 
 	ifMatch
@@ -258,7 +259,14 @@ func (c appSet) Run(ctx context.Context, o *client.Organization, out *terminal.O
 			return err
 		}
 	}
-	return c.app().with(ctx, o, out, func(id int64) (client.App, error) { return o.UpdateApp(ctx, id, patch) })
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
+		if patch.URL != nil { // the server ignores it for other types
+			if app, err := o.GetApp(ctx, id); err != nil || app.PluginType != client.PluginCustom {
+				return app, cmp.Or(err, fault.New(fault.Invalid, "--from is for an app of type custom; app %s is of type %s.", c.App, app.PluginType))
+			}
+		}
+		return o.UpdateApp(ctx, id, patch)
+	})
 }
 
 type adminAppCredentials struct {

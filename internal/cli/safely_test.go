@@ -134,3 +134,15 @@ func TestSetWantsASetting(t *testing.T) {
 		}
 	}
 }
+
+// An app without a repository of its own is not set at all, rather than without its repository.
+func TestSetGivesARepositoryOnlyToCustomApps(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	run.each(t, "app create --name=Here")
+	code, _, complaints := run("app", "set", "Here", "--from=https://git.example/a.git", "--name=There")
+	if code != Refused || complaints != "foyer: --from is for an app of type custom; app Here is of type local.\n" {
+		t.Errorf("%d, %s", code, complaints)
+	}
+	run.each(t, "app get Here")
+}
