@@ -34,10 +34,11 @@ func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) 
 		return Review{}, err
 	}
 	defer leave()
-	return s.review(ctx, o, m, to)
+	return s.review(ctx, c, id, m, to)
 }
 
-func (s Service) review(ctx context.Context, o origin, m Move, to target) (Review, error) {
+// review compares the target with the version that the plugin is at now, after its upstream was asked.
+func (s Service) review(ctx context.Context, c access.Caller, id int64, m Move, to target) (Review, error) {
 	r := Review{Version: to.stored}
 	var before, after map[string]string
 	if f := to.fetched; f != nil {
@@ -49,7 +50,11 @@ func (s Service) review(ctx context.Context, o origin, m Move, to target) (Revie
 		return Review{}, err
 	}
 	err := s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		from, err := currentVersion(ctx, q, o)
+		p, err := s.findOwn(ctx, q, c, id, "")
+		if err != nil {
+			return err
+		}
+		o, from, err := originAndVersion(ctx, q, p)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/source"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
@@ -112,6 +113,39 @@ func TestReview(t *testing.T) {
 		stranger.Level = access.Member
 		if _, err := r.Review(r.Context(), stranger, p.ID, Move{}); !fault.Is(err, fault.Denied) {
 			r.Error("of a member:", err)
+		}
+	})
+}
+
+// A review compares with the version that the app is at once the upstream has answered. An app that was deleted
+// meanwhile is not found.
+func TestReviewOfWhatChangesMeanwhile(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := host.Repo(r, "app")
+		commit := repo.Commit(r, map[string]string{"plugin.json": `{"name": "one"}`})
+		repo.Tag(r, "v1.0.0", commit)
+		p := r.install(repo)
+		repo.Tag(r, "v2.0.0", commit)
+		review := func(meanwhile func() error) (Review, error) {
+			host.Intercept(func(http.ResponseWriter, *http.Request) bool {
+				host.Intercept(nil)
+				if err := meanwhile(); err != nil {
+					r.Error(err)
+				}
+				return false
+			})
+			return r.Review(r.Context(), r.caller, p.ID, Move{})
+		}
+		to, err := review(func() error {
+			_, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []source.Edit{{Name: "new.md", Text: patch.Of("x")}})
+			return err
+		})
+		if err != nil || len(to.Files) != 1 || to.Files[0].Name != "new.md" {
+			r.Errorf("%+v, %v", to.Files, err)
+		}
+		if _, err := review(func() error { return r.Delete(r.Context(), r.caller, p.ID) }); !fault.Is(err, fault.NotFound) {
+			r.Error(err)
 		}
 	})
 }
