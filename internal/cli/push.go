@@ -115,8 +115,11 @@ func (c appPush) send(ctx context.Context, o *client.Organization, read contents
 	}
 	for try := 1; ; try++ {
 		source, err := c.replace(ctx, o, id, wanted, read, to)
-		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed || try == maxTries {
+		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed {
 			return source, err
+		}
+		if try == maxTries {
+			return source, fmt.Errorf("others are changing app %s at this moment, and nothing was stored: push again", wanted)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +16,10 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/cli/admin"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/source"
+	"foyer/internal/face/wire"
 	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/server"
 )
@@ -88,6 +93,60 @@ func folder(t *testing.T, name string, files map[string]string) string {
 		}
 	}
 	return dir
+}
+
+// before is a transport that does something before each PATCH.
+type before struct {
+	http.RoundTripper
+
+	do func()
+}
+
+func (b before) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPatch {
+		b.do()
+	}
+	return b.RoundTripper.RoundTrip(r)
+}
+
+// A push is sent again when others have changed the app meanwhile, but not for ever, and then says why.
+func TestPushWhileOthersChangeTheApp(t *testing.T) {
+	t.Parallel()
+	environ := dataFolder(t)
+	run := databaseIn(t, environ)
+	run.each(t, "app create --type=source --name=Busy")
+	e := newEnvironment(environ, io.Discard)
+	if _, err := e.inside(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.close() }()
+	by, err := admin.NewTarget("", "").Caller(t.Context(), e.domain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := wire.Inside{
+		Handler: e.domain.API("http://foyer.invalid", slog.New(slog.DiscardHandler)).Handler(func(*wire.Mux) {}),
+		Context: func(ctx context.Context) context.Context { return access.WithOperator(ctx, access.Operator(by)) },
+	}
+	for changes, want := range map[int]string{maxTries - 1: "", maxTries: "others are changing app Busy at this moment, and nothing was stored: push again"} {
+		change := func() {
+			if changes--; changes >= 0 {
+				description := fmt.Sprint(want, changes)
+				if _, err := e.organization.UpdateApp(t.Context(), 1, client.AppPatch{Description: &description}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		c, err := client.New("http://foyer.invalid", "", client.WithHTTPClient(&http.Client{Transport: before{inside, change}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := contents{files: client.Files{"a.md": want}}
+		_, err = appPush{App: "Busy"}.send(t.Context(), c.Organization(by.Organization.ID), read, io.Discard)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }
 
 // A push that renames its app says so: it may have been given the folder of another app.
