@@ -21,7 +21,6 @@ import (
 	"foyer/internal/domain/org"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
-	"foyer/internal/infra/db"
 	"foyer/internal/server"
 )
 
@@ -76,7 +75,7 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if c.Scope != "" {
 		f.Scopes = []activity.Scope{activity.Scope(c.Scope)}
 	}
-	entries, err := newest(ctx, d.DB, f, page.Page{Limit: c.Limit, Offset: c.Offset})
+	entries, err := newest(ctx, d, f, page.Page{Limit: c.Limit, Offset: c.Offset})
 	if err != nil {
 		return err
 	}
@@ -84,9 +83,9 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 }
 
 // newest reads as many entries as the page asks for, although a page of large entries ends early.
-func newest(ctx context.Context, d *db.DB, f activity.Filter, p page.Page) (entries []client.AuditEntry, err error) {
+func newest(ctx context.Context, d *server.Domain, f activity.Filter, p page.Page) (entries []client.AuditEntry, err error) {
 	for more := true; more && p.Limit > 0; {
-		found, err := activity.List(ctx, d, f, p)
+		found, err := activity.List(ctx, d.DB, f, p)
 		if err != nil {
 			return nil, err
 		}
