@@ -1,64 +1,47 @@
-package oidc
+package oidc_test
 
 import (
-	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"foyer/internal/infra/oidc"
+	"foyer/internal/infra/oidc/oidctest"
 )
 
-// google answers as Google does, whose tokens may name their issuer without https://.
-type google struct {
-	key    *rsa.PrivateKey
-	issuer string // in tokens
-}
+// atGoogle sends what is meant for Google to another host.
+type atGoogle struct{ host string }
 
 // RoundTrip implements http.RoundTripper.
-func (g google) RoundTrip(r *http.Request) (*http.Response, error) {
-	const at = "https://accounts.google.com"
-	w := httptest.NewRecorder()
-	w.Header().Set("Content-Type", "application/json")
-	switch r.URL.Path {
-	case "/token":
-		claims := fmt.Sprintf(`{"iss": %q, "aud": "foyer", "sub": "1", "nonce": "n", "exp": %d, "email": "ada@x.example", "email_verified": true}`,
-			g.issuer, time.Now().Add(time.Hour).Unix())
-		content := encoded([]byte(`{"alg": "RS256", "kid": "k"}`)) + "." + encoded([]byte(claims))
-		sum := sha256.Sum256([]byte(content))
-		signature, err := rsa.SignPKCS1v15(rand.Reader, g.key, crypto.SHA256, sum[:])
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(w, `{"access_token": "a", "token_type": "Bearer", "id_token": "%s.%s"}`, content, encoded(signature))
-	case "/keys":
-		fmt.Fprintf(w, `{"keys": [{"kty": "RSA", "kid": "k", "n": %q, "e": "AQAB"}]}`, encoded(g.key.N.Bytes()))
-	default:
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": at, "authorization_endpoint": at, "token_endpoint": at + "/token", "jwks_uri": at + "/keys"})
+func (a atGoogle) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == "accounts.google.com" {
+		r = r.Clone(r.Context())
+		r.URL.Scheme, r.URL.Host = "http", a.host
 	}
-	return w.Result(), nil
+	return http.DefaultTransport.RoundTrip(r)
 }
-
-func encoded(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // However Google writes its name in a token, an account there is the same one.
 func TestGoogleIsOneIssuer(t *testing.T) {
 	t.Parallel()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	const google = "https://accounts.google.com"
+	server := oidctest.Start(t)
+	u, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const issuer = "https://accounts.google.com"
-	for _, name := range []string{issuer, strings.TrimPrefix(issuer, "https://")} {
-		p := New(Settings{Issuer: issuer, ClientID: "foyer"}, time.Now)
-		p.client = &http.Client{Transport: google{key, name}}
-		if c, err := p.Redeem(t.Context(), "code", Secrets{Nonce: "n"}); err != nil || c.Issuer != issuer {
+	settings := server.Settings(redirect)
+	settings.Issuer = google
+	metadata := map[string]any{
+		"issuer": google, "authorization_endpoint": google + "/authorize", "token_endpoint": google + "/token", "jwks_uri": google + "/keys",
+	}
+	for _, name := range []string{google, strings.TrimPrefix(google, "https://")} {
+		server.Behave(oidctest.Behaviour{Discovery: metadata, Claims: map[string]any{"iss": name}})
+		p := oidc.New(settings, time.Now)
+		p.SetTransport(atGoogle{u.Host})
+		if c, err := p.Redeem(t.Context(), codeBy(t, atGoogle{u.Host}, p, secrets), secrets); err != nil || c.Issuer != google {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 	}

@@ -22,6 +22,12 @@ var secrets = oidc.Secrets{State: "state", Nonce: "nonce", Verifier: strings.Rep
 // code signs in at the provider and returns the code that the browser comes back with.
 func code(t *testing.T, p *oidc.Provider, s oidc.Secrets) string {
 	t.Helper()
+	return codeBy(t, http.DefaultTransport, p, s)
+}
+
+// codeBy is code for a browser that reaches the provider by another transport.
+func codeBy(t *testing.T, browser http.RoundTripper, p *oidc.Provider, s oidc.Secrets) string {
+	t.Helper()
 	address, err := p.URL(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +36,7 @@ func code(t *testing.T, p *oidc.Provider, s oidc.Secrets) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
+	res, err := browser.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
