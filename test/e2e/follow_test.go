@@ -3,9 +3,6 @@ package e2e
 import (
 	"bufio"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,8 +19,7 @@ func TestFollowAfterAnOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	relay := dbtest.StartRelay(t, "tcp", server.Host)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), "activity", "--follow", "--scope=Plugin")
-	cmd.Env = append(os.Environ(), "FOYER_URL=http://"+relay.Address, "FOYER_KEY="+s["BOOTSTRAP_KEY"])
+	cmd := command(t, "http://"+relay.Address, s["BOOTSTRAP_KEY"], "activity", "--follow", "--scope=Plugin")
 	shown, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

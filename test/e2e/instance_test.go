@@ -3,6 +3,7 @@ package e2e
 import (
 	"io"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +55,13 @@ func launch(t *testing.T, s settings) *instance {
 		t.Fatal(err)
 	}
 	return i
+}
+
+// command returns a call of the command line on the server at a url, which is not started yet.
+func command(t *testing.T, url, key string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), args...)
+	cmd.Env = []string{"FOYER_URL=" + url, "FOYER_KEY=" + key}
+	return cmd
 }
 
 // stop ends the program as a service manager would. It must exit with 0.

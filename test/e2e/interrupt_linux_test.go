@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,8 +25,8 @@ func TestInterruptedCommandsDieOfTheSignal(t *testing.T) {
 	t.Cleanup(server.Close)
 	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		var said strings.Builder
-		cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), "app", "delete", "1", "--yes")
-		cmd.Env, cmd.Stderr = []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, &said
+		cmd := command(t, server.URL, "foy_x", "app", "delete", "1", "--yes")
+		cmd.Stderr = &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -47,8 +46,8 @@ func TestQuestionsAreInterrupted(t *testing.T) {
 		hides           bool
 	}{{"login http://127.0.0.1:1", "Key: ", true}, {"app delete 1", "[y/N] ", false}} {
 		terminal := openTerminal(t)
-		cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), strings.Fields(test.command)...)
-		cmd.Env, cmd.Stdin = []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=foy_x"}, terminal
+		cmd := command(t, "http://127.0.0.1:1", "foy_x", strings.Fields(test.command)...)
+		cmd.Stdin = terminal
 		questions, err := cmd.StderrPipe()
 		if err != nil {
 			t.Fatal(err)

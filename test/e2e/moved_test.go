@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,8 +20,7 @@ func TestRepositoryMoves(t *testing.T) {
 	url := launch(t, s).url
 	foyer := func(input string, args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), args...)
-		cmd.Env = append(os.Environ(), "FOYER_URL="+url, "FOYER_KEY="+s["BOOTSTRAP_KEY"])
+		cmd := command(t, url, s["BOOTSTRAP_KEY"], args...)
 		cmd.Stdin = strings.NewReader(input)
 		shown, err := cmd.CombinedOutput()
 		if err != nil {
