@@ -15,7 +15,8 @@ type addition struct {
 
 // Add runs a statement that adds numbers to the counts in a row: its first arguments identify the row, the others are the
 // numbers. The statement runs at the commit, which returns its error: nothing in the transaction may depend on the row.
-// Transactions that share a commit mostly count in the same few rows: their additions to one row are summed first. Add keeps n.
+// Transactions that share a commit mostly count in the same few rows: their additions to one row are summed first. Add
+// keeps n.
 func Add(t *Tx, query string, row []any, n ...int64) {
 	t.db.statements.Add(1)
 	t.add(addition{query, row, n})
