@@ -107,12 +107,10 @@ func (p *Pages) open(r *http.Request) (invite.Opened, *Visitor, error) {
 	v, ok := p.SignedIn(r)
 	asUser := v.Guest == "" && invite.IsKnownUser(err)
 	switch {
-	case o.ID == "" || v.Email != o.TargetEmail:
+	case o.ID == "" || v.Email != o.TargetEmail || !ok && !asUser:
 		return o, nil, err
-	case !ok && asUser:
-		return o, nil, errOtherKey
 	case !ok:
-		return o, nil, err
+		return o, nil, errOtherKey
 	case asUser:
 		err = nil
 	}
