@@ -89,11 +89,16 @@ var joined = []*unicode.RangeTable{
 	unicode.Oriya, unicode.Sinhala, unicode.Tamil, unicode.Telugu, unicode.So, unicode.Sk, unicode.Variation_Selector,
 }
 
+// joins reports whether a joiner has a use after a character. Latin-1's symbols are part of no joined emoji.
+func joins(r rune) bool {
+	return r > unicode.MaxLatin1 && r != utf8.RuneError && unicode.In(r, joined...)
+}
+
 // Map is strings.Map, but keeps a joiner if it has a use after the character that is shown before it.
 func Map(mapping func(rune) rune, s string) string {
 	before := utf8.RuneError
 	return strings.Map(func(r rune) rune {
-		if !unicode.Is(unicode.Join_Control, r) || before == utf8.RuneError || !unicode.In(before, joined...) {
+		if !unicode.Is(unicode.Join_Control, r) || !joins(before) {
 			r = mapping(r)
 		}
 		if r >= 0 {
