@@ -32,6 +32,9 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 				return err
 			}
 		}
+		if len(others) == 0 {
+			return nil
+		}
 		return s.refresh(ctx, tx, deps, access.Caller{}, others, everyPlacement)
 	})
 	if err != nil {

@@ -62,8 +62,8 @@ func removePlacements(ctx context.Context, tx *db.Tx, s Site) error {
 
 // removeFromSites removes an app from some sites.
 func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) error {
-	args := idsOf(sites)
-	query := `DELETE FROM placements AS p WHERE` + ofBatch + ` AND p.app_id = ` + queries.Arg(&args, appID)
+	var args []any
+	query := `DELETE FROM placements AS p WHERE` + ofSites(&args, sites) + ` AND p.app_id = ` + queries.Arg(&args, appID)
 	return db.Exec(ctx, tx, query, args...)
 }
 
@@ -78,8 +78,9 @@ func listPlacements(ctx context.Context, q db.Querier, s Site, p page.Page) ([]P
 
 // listPlacementsOfSites lists the placements on some sites, each site's in its order.
 func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site) ([]Placement, error) {
-	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
-		WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+	var args []any
+	query := selectPlacements + `WHERE` + ofSites(&args, sites) + ` ORDER BY p.site_id, p.position, p.app_id`
+	return db.All(ctx, q, (*Placement).fields, query, args...)
 }
 
 func listPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64, p page.Page) ([]Placement, error) {

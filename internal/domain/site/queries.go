@@ -88,33 +88,13 @@ func countSites(ctx context.Context, q db.Querier, organizationID string) (int, 
 // batch is how many sites are published at once; each has up to 256 KiB of values.
 const batch = 30
 
-// inBatch is the condition that a column is one of the ids in idsOf.
-func inBatch(column string) string {
-	return " " + column + " IN (" + queries.Arg(new([]any), make([]int64, batch)...) + ")"
-}
-
-// ofBatch is the condition that a row belongs to one of the sites in idsOf.
-var ofBatch = inBatch("p.site_id")
-
-// idsOf returns the arguments for a batch of sites.
-func idsOf(sites []Site) []any {
+// ofSites is the condition that a placement p is on one of some sites.
+func ofSites(args *[]any, sites []Site) string {
 	ids := make([]int64, len(sites))
 	for i, s := range sites {
 		ids[i] = s.ID
 	}
-	return padded(ids)
-}
-
-// padded returns the ids of a batch as arguments; their number is always the same.
-func padded(ids []int64) []any {
-	args := make([]any, batch)
-	for i := range args {
-		args[i] = int64(0) // no site
-		if i < len(ids) {
-			args[i] = ids[i]
-		}
-	}
-	return args
+	return ` p.site_id IN (` + queries.Arg(args, ids...) + `)`
 }
 
 // lockSites locks the sites that a condition selects, and returns their ids.
@@ -122,12 +102,12 @@ func lockSites(ctx context.Context, tx *db.Tx, condition string, of any) ([]int6
 	return db.All[int64](ctx, tx, nil, `SELECT id FROM sites WHERE `+condition+` ORDER BY id FOR UPDATE`, of)
 }
 
-var selectSites = `SELECT ` + columns + `, sites.apps FROM sites WHERE` + inBatch("id") + ` ORDER BY id`
-
 // listSites reads a batch of locked sites. A statement that waits for a lock reads the other tables, such as the
 // organization's access level, as they were when it began, so it must not read the sites itself.
 func listSites(ctx context.Context, tx *db.Tx, ids []int64) ([]Site, error) {
-	return db.All(ctx, tx, (*Site).fieldsWithApps, selectSites, padded(ids)...)
+	var args []any
+	query := `SELECT ` + columns + `, sites.apps FROM sites WHERE id IN (` + queries.Arg(&args, ids...) + `) ORDER BY id`
+	return db.All(ctx, tx, (*Site).fieldsWithApps, query, args...)
 }
 
 // Conditions of lockSites: the sites on which an app is placed; the sites of an organization, and those of others that
@@ -166,11 +146,13 @@ func (l *listed) fields() []any {
 // listListed lists the apps for the manifests of some sites, each site's in its order.
 func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, error) {
 	fields := func(l *listed) []any { return append(l.fields(), &l.siteID, &l.values, &l.paths) }
-	return db.All(ctx, q, fields, `
-		SELECT `+listedColumns+`, p.site_id, p.site_values, p.paths
+	var args []any
+	query := `
+		SELECT ` + listedColumns + `, p.site_id, p.site_values, p.paths
 		FROM placements p JOIN plugins a ON a.id = p.app_id JOIN plugin_sources s ON s.plugin_id = p.app_id
 		JOIN plugin_versions v ON v.plugin_id = p.app_id AND v.number = p.running
-		WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+		WHERE` + ofSites(&args, sites) + ` ORDER BY p.site_id, p.position, p.app_id`
+	return db.All(ctx, q, fields, query, args...)
 }
 
 // findByToken takes no organization, because anybody with a page of the site may call it.
