@@ -171,6 +171,10 @@ func (s Service) changed(ctx context.Context, tx *db.Tx, deps *dependencies, c a
 	if err := s.refresh(ctx, tx, deps, c, []Site{site}, noPlacement); err != nil {
 		return err
 	}
+	site, err := findSite(ctx, tx, site.OrganizationID, site.ID) // as it is now
+	if err != nil {
+		return err
+	}
 	return s.record(ctx, tx, c, site, verb, changes)
 }
 

@@ -149,19 +149,19 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 				return err
 			}
 		}
-		site, err = s.finish(ctx, tx, c, site, activity.Updated, changes)
+		site, err = s.finish(ctx, tx, c, id, changes)
 		return err
 	})
 	return site, taken(err)
 }
 
 // finish records a change of a site, and returns the site as it is now, which it keeps as the answer.
-func (s Service) finish(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) (Site, error) {
-	if err := s.record(ctx, tx, c, site, verb, changes); err != nil {
+func (s Service) finish(ctx context.Context, tx *db.Tx, c access.Caller, id int64, changes []activity.Change) (Site, error) {
+	site, err := findSite(ctx, tx, c.Organization.ID, id)
+	if err != nil {
 		return Site{}, err
 	}
-	site, err := findSite(ctx, tx, c.Organization.ID, site.ID)
-	if err != nil {
+	if err := s.record(ctx, tx, c, site, activity.Updated, changes); err != nil {
 		return Site{}, err
 	}
 	return site, access.KeepAnswer(ctx, tx, site)
@@ -208,12 +208,6 @@ func activityEntry(site Site, verb activity.Verb, changes []activity.Change) act
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
 	e := activityEntry(site, verb, changes)
 	if s.Shown != nil {
-		if verb != activity.Deleted { // its apps may have changed
-			var err error
-			if site, err = findSite(ctx, tx, site.OrganizationID, site.ID); err != nil {
-				return err
-			}
-		}
 		e.Data = string(s.Shown(nil, site))
 	}
 	return activity.Record(ctx, tx, c.Did(e), s.DB.Now())
