@@ -198,16 +198,6 @@ func originAndVersion(ctx context.Context, q db.Querier, p Plugin) (o origin, cu
 	return o, current, err
 }
 
-// insertFiles stores the files of a version. Their contents are stored already.
-func insertFiles(ctx context.Context, tx *db.Tx, versionID int64, files []source.File) error {
-	for _, f := range files {
-		if err := insertFile(ctx, tx, versionID, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // putOrigin stores o, and first gives it a public token if it has none.
 func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
 	if o.PublicToken != "" {

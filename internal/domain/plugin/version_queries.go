@@ -178,11 +178,18 @@ func fileFields(f *source.File) []any {
 	return []any{&f.Name, &f.SHA256, &f.Size, &f.Status, &f.Error, &f.Line, &f.Column, &f.Warning, &f.Text}
 }
 
-func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f source.File) error {
-	return db.Exec(ctx, tx, `
-		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		versionID, f.Name, f.SHA256, f.Size, f.Status, f.Error, f.Line, f.Column, f.Warning)
+// insertFiles stores the files of a version. Their contents are stored already.
+func insertFiles(ctx context.Context, tx *db.Tx, versionID int64, files []source.File) error {
+	for _, f := range files {
+		err := db.Exec(ctx, tx, `
+			INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			versionID, f.Name, f.SHA256, f.Size, f.Status, f.Error, f.Line, f.Column, f.Warning)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyFiles gives a version the files of another.
