@@ -31,10 +31,6 @@ func (s Service) ListCatalog(ctx context.Context, c access.Caller, p page.Page) 
 	if err != nil {
 		return page.Found[CatalogApp]{}, err
 	}
-	installed := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		installed[key] = true
-	}
 	shown := entries[p.Offset:min(p.Offset+p.Limit, len(entries))]
 	apps := make([]CatalogApp, len(shown))
 	for i, e := range shown {
@@ -43,7 +39,7 @@ func (s Service) ListCatalog(ctx context.Context, c access.Caller, p page.Page) 
 				Type: Repository, Name: e.Name, Description: e.Description, URL: e.URL,
 				OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
 			},
-			Installed: installed[e.Key()], Verified: e.Verified,
+			Installed: slices.Contains(keys, e.Key()), Verified: e.Verified,
 		}
 	}
 	return page.Counted(apps, p, len(entries)), nil
