@@ -6,15 +6,17 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// offColumns are the columns of org.User.Fields, for a user w who may be nobody.
+// offColumns and Off.byFields are org.UserColumns and org.User.Fields for a user w who may be nobody.
 const offColumns = `COALESCE(w.id, 0), COALESCE(w.uuid, ''), COALESCE(w.distinct_id, ''), COALESCE(w.email, ''), COALESCE(w.first_name, ''),
 	COALESCE(w.last_name, ''), COALESCE(w.is_email_verified, FALSE), w.created_at`
 
-func (o *Off) fields() []any {
+func (o *Off) byFields() []any {
 	user := o.By.Fields()
 	user[len(user)-1] = db.Null(&o.By.CreatedAt)
-	return append([]any{db.Null(&o.At), &o.Reason}, user...)
+	return user
 }
+
+func (o *Off) fields() []any { return append([]any{db.Null(&o.At), &o.Reason}, o.byFields()...) }
 
 func findDisabled(ctx context.Context, q db.Querier, organizationID string, id int64) (Off, error) {
 	return db.One(ctx, q, (*Off).fields, `

@@ -120,9 +120,7 @@ func findInstalled(ctx context.Context, q db.Querier, pluginID int64, tag string
 
 // fieldsWithUsers lists the fields that selectVersionsWithUsers fills.
 func (v *Version) fieldsWithUsers() []any {
-	user := v.Withdrawn.By.Fields()
-	user[len(user)-1] = db.Null(&v.Withdrawn.By.CreatedAt)
-	return slices.Concat(v.fields(), []any{&v.Current}, v.CreatedBy.Fields(), user)
+	return slices.Concat(v.fields(), []any{&v.Current}, v.CreatedBy.Fields(), v.Withdrawn.byFields())
 }
 
 var (
