@@ -14,7 +14,7 @@ const expireBatch = 100
 // Expire records which invites have expired, once for each issue.
 func (s Service) Expire(ctx context.Context) error {
 	for {
-		var n int64
+		var n int
 		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 			n, err = s.expireNext(ctx, tx)
 			return err
@@ -25,7 +25,7 @@ func (s Service) Expire(ctx context.Context) error {
 	}
 }
 
-func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int64, error) {
+func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int, error) {
 	now := s.DB.Now()
 	invites, err := expired(ctx, tx, now, expireBatch)
 	if err != nil {
@@ -39,5 +39,5 @@ func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int64, error) {
 			return 0, err
 		}
 	}
-	return int64(len(invites)), nil
+	return len(invites), nil
 }
