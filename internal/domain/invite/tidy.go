@@ -9,23 +9,20 @@ import (
 	"foyer/internal/infra/quota"
 )
 
-// How long expired and accepted invites stay listed.
-const (
-	keepExpired     = 30 * 24 * time.Hour
-	keepAcceptedFor = 30 * 24 * time.Hour
-)
+// keepListed is how long expired and accepted invites stay listed.
+const keepListed = 30 * 24 * time.Hour
 
 // tidyBatch is how many invites one transaction removes at most: others have their turns in between.
 const tidyBatch = 500
 
-// Tidy removes invites that expired more than 30 days ago, except those that others are changing, and quotas that no
-// longer limit anything.
+// Tidy removes invites that expired or were accepted more than 30 days ago, except those that others are changing, and
+// quotas that no longer limit anything.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
-	if err := s.tidyInvites(ctx, now.Add(-keepExpired)); err != nil {
+	if err := s.tidyInvites(ctx, now.Add(-keepListed)); err != nil {
 		return err
 	}
-	if err := queries.DeleteOld(ctx, s.DB, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at`, now.Add(-keepAcceptedFor)); err != nil {
+	if err := queries.DeleteOld(ctx, s.DB, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at`, now.Add(-keepListed)); err != nil {
 		return err
 	}
 	return quota.Tidy(ctx, s.DB, now.Add(-day))
