@@ -83,8 +83,8 @@ const (
 // Hold stops all jobs of some kinds from being done, until Resume: the jobs of a restored backup may have been done since
 // it was made.
 func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
-	args := []any{true}
-	query := `UPDATE jobs SET is_held = $1 WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
+	var args []any
+	query := `UPDATE jobs SET is_held = TRUE WHERE kind IN (` + queries.Arg(&args, kinds...) + `)`
 	return db.Exec(ctx, tx, query, args...)
 }
 
@@ -95,7 +95,7 @@ func Held(ctx context.Context, q db.Querier) (int, error) {
 
 // Resume releases the held jobs, and returns how many there are.
 func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
-	return db.Changed(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE is_held`, false)
+	return db.Changed(ctx, tx, `UPDATE jobs SET is_held = FALSE WHERE is_held`)
 }
 
 func claim(ctx context.Context, tx *db.Tx, j Job, now time.Time) error {
