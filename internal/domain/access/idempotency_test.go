@@ -15,6 +15,24 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
+// claim claims a request that has no answer yet.
+func claim(t *testing.T, k *Keys, c Caller, name string, answer Answer) *Claim {
+	t.Helper()
+	claimed, kept, err := k.Claim(t.Context(), c, name, "request", func(any) Answer { return answer })
+	if err != nil || kept != nil {
+		t.Fatal(kept, err)
+	}
+	return claimed
+}
+
+// answer claims a request and stores its answer.
+func answer(t *testing.T, k *Keys, c Caller, name string, a Answer) {
+	t.Helper()
+	if err := claim(t, k, c, name, a).Done(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A request that takes longer than its lease keeps it, and the same request sent again is told to wait. A lease that is
 // not renewed ends.
 func TestLeaseIsRenewed(t *testing.T) {
@@ -25,15 +43,13 @@ func TestLeaseIsRenewed(t *testing.T) {
 		k := NewKeys(d)
 		userID, ids := withKeys(t, k, 0)
 		c := Caller{UserID: userID, KeyID: ids[0]}
-		claim, _, err := k.Claim(t.Context(), c, "name", "request", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := claim(t, k, c, "name", Answer{})
 		later := at.Add(20 * time.Second)
 		d.Now = func() time.Time { return later }
 		k.renew = time.Millisecond
-		stop := claim.Renew(t.Context())
+		stop := first.Renew(t.Context())
 		for renewed := false; !renewed && t.Context().Err() == nil; {
+			var err error
 			renewed, err = db.One[bool](t.Context(), d, nil, `SELECT lease_ends > $1 FROM idempotency`, at.Add(answerLease))
 			if err != nil {
 				t.Fatal(err)
@@ -45,9 +61,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 			t.Errorf("a twin: %v", err)
 		}
 		later = at.Add(60 * time.Second)
-		if _, kept, err := k.Claim(t.Context(), c, "name", "request", nil); err != nil || kept != nil {
-			t.Errorf("after the lease: %v, %v", kept, err)
-		}
+		claim(t, k, c, "name", Answer{})
 	})
 }
 
@@ -58,26 +72,13 @@ func TestLeaseWhenTheClockStepsBack(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
-		claim := func() (*Claim, *Answer) {
-			t.Helper()
-			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return claim, kept
-		}
-		claim()
+		caller := Caller{UserID: userID}
+		claim(t, k, caller, "name", Answer{})
 		c.now = c.now.Add(-time.Hour)
-		again, kept := claim()
-		if kept != nil {
-			t.Errorf("kept: %+v", kept)
-		}
-		if err := again.Done(t.Context(), Answer{Status: 200, Body: "{}"}); err != nil {
-			t.Fatal(err)
-		}
+		answer(t, k, caller, "name", Answer{Status: 200, Body: "{}"})
 		c.now = c.now.Add(-time.Hour)
-		if _, kept := claim(); kept == nil || kept.Status != 200 {
-			t.Errorf("kept: %+v", kept)
+		if _, kept, err := k.Claim(t.Context(), caller, "name", "request", nil); err != nil || kept == nil || kept.Status != 200 {
+			t.Errorf("kept: %+v, %v", kept, err)
 		}
 	})
 }
@@ -90,15 +91,8 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
-		answer := Answer{Status: 201, ETag: `"1"`, Body: "{}", Item: "7"}
-		claim := func() *Claim {
-			t.Helper()
-			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", func(any) Answer { return answer })
-			if err != nil || kept != nil {
-				t.Fatal(kept, err)
-			}
-			return claim
-		}
+		made := Answer{Status: 201, ETag: `"1"`, Body: "{}", Item: "7"}
+		claim := func() *Claim { return claim(t, k, Caller{UserID: userID}, "name", made) }
 		keep := func(claim *Claim) error {
 			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return KeepAnswer(claim.With(ctx), tx, "made") })
 		}
@@ -120,7 +114,7 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		if err := last.GiveUp(t.Context()); err != nil { // in vain: it was carried out
 			t.Fatal(err)
 		}
-		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || *kept != answer {
+		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || *kept != made {
 			t.Errorf("sent again: %+v, %v", kept, err)
 		}
 	})
@@ -133,14 +127,7 @@ func TestOvertakenNeitherRenewsNorAnswers(t *testing.T) {
 		c := newClock()
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
-		claim := func() *Claim {
-			t.Helper()
-			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil)
-			if err != nil || kept != nil {
-				t.Fatal(kept, err)
-			}
-			return claim
-		}
+		claim := func() *Claim { return claim(t, k, Caller{UserID: userID}, "name", Answer{}) }
 		paused := claim()
 		c.now = c.now.Add(answerLease + time.Second)
 		claim()
@@ -205,9 +192,7 @@ func TestTidyAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "young", "", nil); err != nil {
-			t.Fatal(err)
-		}
+		claim(t, k, Caller{UserID: userID}, "young", Answer{})
 		before := dbtest.Statements(d)
 		if err := k.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
@@ -227,25 +212,20 @@ func TestAnswersAreKeptForADay(t *testing.T) {
 		k := NewKeys(d)
 		userID, _ := withKeys(t, k)
 		c := Caller{UserID: userID}
-		claim, _, err := k.Claim(t.Context(), c, "once", "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer := Answer{Status: 200, ETag: `"1"`, Body: "{}", Item: "7"}
-		if err := claim.Done(t.Context(), answer); err != nil {
-			t.Fatal(err)
-		}
+		first := Answer{Status: 200, ETag: `"1"`, Body: "{}", Item: "7"}
+		answer(t, k, c, "once", first)
+		var last *Claim
 		for _, later := range []time.Duration{23 * time.Hour, 25 * time.Hour} {
 			d.Now = func() time.Time { return began.Add(later) }
 			tidied := k.Tidy(t.Context())
-			again, kept, err := k.Claim(t.Context(), c, "once", "", nil)
+			again, kept, err := k.Claim(t.Context(), c, "once", "request", nil)
 			live := later < 24*time.Hour
-			if err != nil || tidied != nil || (kept != nil) != live || live && *kept != answer {
+			if err != nil || tidied != nil || (kept != nil) != live || live && *kept != first {
 				t.Errorf("after %s: %+v, %v, %v", later, kept, err, tidied)
 			}
-			claim = again
+			last = again
 		}
-		if err := claim.Done(t.Context(), answer); err != nil {
+		if err := last.Done(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		d.Now = func() time.Time { return began.Add(50 * time.Hour) } // nothing is tidied
@@ -276,14 +256,8 @@ func TestEraseAnswersInTurkish(t *testing.T) {
 	d := dbtest.InTurkish(t, "idempotency", "body")
 	k := NewKeys(d)
 	userID, _ := withKeys(t, k)
-	claim, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "once", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := claim.Done(t.Context(), Answer{Status: 200, Body: `{"description":"INFO@IX.EXAMPLE"}`}); err != nil {
-		t.Fatal(err)
-	}
-	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+	answer(t, k, Caller{UserID: userID}, "once", Answer{Status: 200, Body: `{"description":"INFO@IX.EXAMPLE"}`})
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		return k.EraseUser(ctx, tx, activity.Person{UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"info@ix.example"}})
 	})
 	left, failed := db.One[int](t.Context(), d, nil, `SELECT COUNT(body) FROM idempotency`)
@@ -299,13 +273,7 @@ func TestEraseAnswersOfAUser(t *testing.T) {
 		k := NewKeys(d)
 		ada, bea := newUser(t, k, "ada"), newUser(t, k, "bea")
 		for _, user := range []int64{ada, bea} {
-			claim, _, err := k.Claim(t.Context(), Caller{UserID: user}, "once", "", nil)
-			if err == nil {
-				err = claim.Done(t.Context(), Answer{Status: 200, Body: "{}"})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer(t, k, Caller{UserID: user}, "once", Answer{Status: 200, Body: "{}"})
 		}
 		erased := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			return k.EraseUser(ctx, tx, activity.Person{UserID: ada, UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"ada@x.example"}})
@@ -324,13 +292,7 @@ func TestAnswersAreTidiedWhileErasing(t *testing.T) {
 		k := NewKeys(d)
 		userID, _ := withKeys(t, k)
 		for _, name := range []string{"once", "twice"} {
-			claim, _, err := k.Claim(t.Context(), Caller{UserID: userID}, name, "", nil)
-			if err == nil {
-				err = claim.Done(t.Context(), Answer{Status: 200, Body: `{"email":"bea@x.example"}`})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer(t, k, Caller{UserID: userID}, name, Answer{Status: 200, Body: `{"email":"bea@x.example"}`})
 		}
 		start, end := dbtest.Meanwhile(t, d, func() error {
 			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
@@ -376,16 +338,10 @@ func TestAnswersOfOthers(t *testing.T) {
 			}
 		}
 		each(func(c Caller, name, body string) {
-			claim, kept, err := k.Claim(t.Context(), c, name, "", nil)
-			if err != nil || kept != nil {
-				t.Fatalf("%s: %+v, %v", body, kept, err)
-			}
-			if err := claim.Done(t.Context(), Answer{Status: 200, Body: body}); err != nil {
-				t.Fatal(err)
-			}
+			answer(t, k, c, name, Answer{Status: 200, Body: body})
 		})
 		each(func(c Caller, name, body string) {
-			if _, kept, err := k.Claim(t.Context(), c, name, "", nil); err != nil || kept == nil || kept.Body != body {
+			if _, kept, err := k.Claim(t.Context(), c, name, "request", nil); err != nil || kept == nil || kept.Body != body {
 				t.Errorf("%s: %+v, %v", body, kept, err)
 			}
 		})
