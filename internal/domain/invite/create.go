@@ -28,8 +28,8 @@ type bulk struct {
 	all []checkedDraft
 	// refuse returns the error of the whole request if a draft is refused. If it is nil, the others are invited.
 	refuse func(i int, err error) error
-	// keep keeps the answer, in the transaction.
-	keep func(context.Context, *db.Tx, []Outcome) error
+	// answer returns what the request is answered with.
+	answer func([]Outcome) any
 }
 
 // create invites the people of all drafts, or of those that can be invited.
@@ -43,7 +43,7 @@ func (s Service) create(ctx context.Context, c access.Caller, b bulk) ([]Outcome
 		if outcomes, err = s.createAll(ctx, tx, c, by, b); err != nil {
 			return err
 		}
-		return b.keep(ctx, tx, outcomes)
+		return access.KeepAnswer(ctx, tx, b.answer(outcomes))
 	})
 	if err != nil {
 		return nil, err

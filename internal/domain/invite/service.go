@@ -47,9 +47,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, 
 	made, err := s.create(ctx, c, bulk{
 		all:    []checkedDraft{o},
 		refuse: func(_ int, err error) error { return err },
-		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
-			return access.KeepAnswer(ctx, tx, made[0].Invite)
-		},
+		answer: func(made []Outcome) any { return made[0].Invite },
 	})
 	if err != nil {
 		return Invite{}, err
@@ -93,9 +91,7 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 	made, err := s.create(ctx, c, bulk{
 		all:    all,
 		refuse: atItem,
-		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
-			return access.KeepAnswer(ctx, tx, invites(made))
-		},
+		answer: func(made []Outcome) any { return invites(made) },
 	})
 	return invites(made), err
 }
@@ -133,12 +129,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 		}
 		return outcomes
 	}
-	made, err := s.create(ctx, c, bulk{
-		all: all,
-		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
-			return access.KeepAnswer(ctx, tx, merged(made))
-		},
-	})
+	made, err := s.create(ctx, c, bulk{all: all, answer: func(made []Outcome) any { return merged(made) }})
 	if err != nil {
 		return nil, err
 	}
