@@ -120,13 +120,15 @@ func TestNameOfAnOperatorsKey(t *testing.T) {
 // Making a key and noting the use of several take their locks in the same order.
 func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		d := dbtest.Open(t, url)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		userID, ids := withKeys(t, k, 0, time.Second)
 		at := d.Now().Add(time.Second)
 		d.Now = func() time.Time { return at }
-		made := make(chan error, 1)
+		start, end := dbtest.Meanwhile(t, d, func() error {
+			_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
+			return err
+		})
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if err := markKeyUsed(t.Context(), tx, lastuse.Used{ID: ids[0]}, at); err != nil {
 				return err
@@ -134,108 +136,41 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 			if _, err := db.One[int](t.Context(), tx, nil, `SELECT 1`); err != nil { // it is marked by then
 				return err
 			}
-			go func() {
-				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
-				made <- err
-			}()
-			if err := dbtest.AwaitWaiting(t.Context(), d, 1, made); err != nil {
-				return err
-			}
+			start()
 			return markKeyUsed(t.Context(), tx, lastuse.Used{ID: ids[1]}, at)
 		})
-		if failed := <-made; err != nil || failed != nil {
-			t.Errorf("%v, %v", err, failed)
+		if err != nil {
+			t.Error(err)
 		}
+		end()
 	})
 }
 
 // Noting the use of a key waits while the key is revoked, and does not fail because of that.
 func TestUseIsNotedWhileRevoked(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		d := dbtest.Open(t, url)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		userID, ids := withKeys(t, k, 0)
 		join(t, k, userID, acme)
-		noted := make(chan error, 1)
-		note := sync.OnceFunc(func() {
-			go func() {
-				noted <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					return markKeyUsedIn(ctx, tx, lastuse.Used{ID: ids[0], OrganizationID: acme}, d.Now())
-				})
-			}()
+		start, end := dbtest.Meanwhile(t, d, func() error {
+			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return markKeyUsedIn(ctx, tx, lastuse.Used{ID: ids[0], OrganizationID: acme}, d.Now())
+			})
 		})
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if err := deleteKey(ctx, tx, ids[0]); err != nil {
 				return err
 			}
-			if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // it is deleted by then
-				return err
-			}
-			note()
-			return dbtest.AwaitWaiting(t.Context(), d, 1, noted)
+			_, err := db.One[int](ctx, tx, nil, `SELECT 1`) // it is deleted by then
+			start()
+			return err
 		})
-		if failed := <-noted; err != nil || failed != nil {
-			t.Errorf("%v, %v", err, failed)
+		if err != nil {
+			t.Error(err)
 		}
+		end()
 	})
-}
-
-// Revoking several keys and noting the use of several sessions take their locks in the same order, whichever key a
-// session began with.
-func TestRevokeWhileUseOfSessionsIsNoted(t *testing.T) {
-	t.Parallel()
-	for what, revoke := range map[string]func(ctx context.Context, k *Keys, tx *db.Tx, userID int64) error{
-		"all of a user": func(ctx context.Context, k *Keys, tx *db.Tx, userID int64) error {
-			return k.RevokeAll(ctx, tx, Caller{}, userID)
-		},
-		"all of an organization": func(ctx context.Context, k *Keys, tx *db.Tx, _ int64) error {
-			return k.RevokeAllBound(ctx, tx, acme)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			dbtest.EachURL(t, func(t *testing.T, url string) {
-				d := dbtest.Open(t, url)
-				k := NewKeys(d)
-				userID, _ := withKeys(t, k)
-				join(t, k, userID, acme)
-				var keys []int64
-				for range 2 {
-					key, _, err := k.Create(t.Context(), Draft{UserID: userID, OrganizationID: acme, Scope: All})
-					if err != nil {
-						t.Fatal(err)
-					}
-					keys = append(keys, key.ID)
-				}
-				for _, keyID := range []int64{0, keys[1], keys[0]} {
-					begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: keyID})
-				}
-				at := d.Now().Add(time.Second)
-				revoked := make(chan error, 1)
-				err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					sessions, err := db.All[int64](ctx, tx, nil, `SELECT id FROM sessions ORDER BY id`)
-					for i, id := range sessions {
-						err = errors.Join(err, markSessionUsed(ctx, tx, lastuse.Used{ID: id}, at))
-						if i != 1 {
-							continue
-						}
-						if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // two are marked by then
-							return err
-						}
-						go func() {
-							revoked <- k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error { return revoke(ctx, k, tx, userID) })
-						}()
-						err = errors.Join(err, dbtest.AwaitWaiting(t.Context(), d, 1, revoked))
-					}
-					return err
-				})
-				if failed := <-revoked; err != nil || failed != nil {
-					t.Errorf("%v, %v", err, failed)
-				}
-			})
-		})
-	}
 }
 
 // No key is bound to an organization while its user's membership ends: the key would not be revoked with it.

@@ -25,6 +25,10 @@ func endBound(ctx context.Context, k *Keys, userID int64, _ []int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error { return k.RevokeBound(ctx, tx, Caller{}, acme, userID) })
 }
 
+func endAllBound(ctx context.Context, k *Keys, _ int64, _ []int64) error {
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error { return k.RevokeAllBound(ctx, tx, acme) })
+}
+
 func endOne(ctx context.Context, k *Keys, _ int64, keys []int64) error {
 	if err := k.Revoke(ctx, keys[0]); !fault.Is(err, fault.NotFound) { // it may be tidied before
 		return err
@@ -68,12 +72,13 @@ func TestEndedWhileUsesAreStored(t *testing.T) {
 		begin  []int
 		ofKeys bool // the uses are of keys
 	}{
-		"all keys, uses of keys":       {endAll, nil, true},
-		"all keys, uses of sessions":   {endAll, []int{0, 2, 1}, false},
-		"bound keys, uses of keys":     {endBound, nil, true},
-		"bound keys, uses of sessions": {endBound, []int{2, 1}, false},
-		"one key, uses of sessions":    {endOne, []int{1, 1}, false},
-		"sessions, their uses":         {endSessions, []int{0, 0}, false},
+		"all keys, uses of keys":           {endAll, nil, true},
+		"all keys, uses of sessions":       {endAll, []int{0, 2, 1}, false},
+		"bound keys, uses of keys":         {endBound, nil, true},
+		"bound keys, uses of sessions":     {endBound, []int{2, 1}, false},
+		"all bound keys, uses of sessions": {endAllBound, []int{2, 1}, false},
+		"one key, uses of sessions":        {endOne, []int{1, 1}, false},
+		"sessions, their uses":             {endSessions, []int{0, 0}, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
