@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -171,27 +170,21 @@ func TestAcceptedWhileItsMailIsNoted(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		i := r.invite(r.owner, draft("ada@x.example"))
-		token, accepted := r.handed(i), make(chan error, 1)
-		accept := sync.OnceFunc(func() { // the transaction may begin anew
-			go func() {
-				_, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
-				accepted <- err
-			}()
+		token := r.handed(i)
+		start, end := dbtest.Meanwhile(r, r.db, func() error {
+			_, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
+			return err
 		})
 		if err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			// Changed, since what Exec runs may reach PostgreSQL only with the next statement.
 			const sent = `UPDATE invites SET emailing_attempt_made = TRUE, mail_state = 'sent', mail_attempts = 1`
-			if _, err := db.Changed(ctx, tx, sent); err != nil {
-				return err
-			}
-			accept()
-			return dbtest.AwaitWaiting(r.Context(), r.db, 1, accepted)
+			_, err := db.Changed(ctx, tx, sent)
+			start()
+			return err
 		}); err != nil {
 			r.Fatal(err)
 		}
-		if err := <-accepted; err != nil {
-			r.Fatal(err)
-		}
+		end()
 		if i = r.accepted(i.ID); !i.EmailAttempted || i.Mail.State != invite.Sent || i.Mail.Attempts != 1 {
 			r.Errorf("%t, %+v", i.EmailAttempted, i.Mail)
 		}

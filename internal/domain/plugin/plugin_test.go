@@ -336,20 +336,16 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
 		made := r.compiled()
-		deleted := make(chan error, 1)
-		var once sync.Once
+		start, end := dbtest.Meanwhile(r, r.DB, func() error { return r.Delete(r.Context(), r.caller, p.ID) })
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if _, err := r.findOwnMatching(r.Context(), tx, r.caller, p.ID, " FOR UPDATE"); err != nil {
 				return err
 			}
-			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
-			if err := dbtest.AwaitWaiting(r.Context(), r.DB, 1, deleted); err != nil {
-				return err
-			}
+			start()
 			_, err := r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
 			return err
 		})
-		if err := errors.Join(err, <-deleted); err != nil {
+		if end(); err != nil {
 			r.Fatal(err)
 		}
 		if n := r.count(`SELECT COUNT(*) FROM plugins`); n != 0 {
