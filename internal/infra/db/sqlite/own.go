@@ -30,7 +30,7 @@ func OpenOwn(path string, pragmas ...string) (*Conn, error) {
 		err = ErrForeign
 	}
 	if err == nil {
-		err = c.Set(pragmas)
+		err = c.set(pragmas)
 	}
 	if lacksShared(err) {
 		err = fmt.Errorf("the disk is full: there is no room for %s-shm: %w", filepath.Base(path), err)

@@ -30,7 +30,7 @@ func Open(path string, pragmas ...string) (*Conn, error) {
 	c := &Conn{tls: libc.NewTLS(), stmts: map[string]*Stmt{}}
 	err := c.open(path)
 	if err == nil {
-		err = c.Set(pragmas)
+		err = c.set(pragmas)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -38,8 +38,8 @@ func Open(path string, pragmas ...string) (*Conn, error) {
 	return c, nil
 }
 
-// Set runs pragmas, such as "synchronous=FULL".
-func (c *Conn) Set(pragmas []string) error {
+// set runs pragmas, such as "synchronous=FULL".
+func (c *Conn) set(pragmas []string) error {
 	for _, pragma := range pragmas {
 		if err := c.Exec("PRAGMA " + pragma); err != nil {
 			return err

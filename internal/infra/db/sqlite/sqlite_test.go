@@ -129,7 +129,7 @@ func TestErrorIsSaidOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Set([]string{"journal_mode = DELETE"}); err == nil || err.Error() != "database is locked (5)" {
+	if err := c.Exec("PRAGMA journal_mode = DELETE"); err == nil || err.Error() != "database is locked (5)" {
 		t.Errorf("got %v", err)
 	}
 }
