@@ -16,8 +16,8 @@ type cursor struct {
 	id        string
 }
 
-// Cursor names the invite in a list, so that the next page can begin after it.
-func (i Invite) Cursor() string {
+// cursor names the invite in a list, so that the next page can begin after it.
+func (i Invite) cursor() string {
 	return strconv.FormatInt(i.CreatedAt.UnixMicro(), 10) + "." + i.ID
 }
 

@@ -67,7 +67,7 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 		}
 		query, args = f.query(c.Organization.ID, now, after, p)
 		invites, err := db.All(ctx, q, (*Invite).foundFields, query, args...)
-		found = page.Cut(invites, p, n, Invite.Cursor)
+		found = page.Cut(invites, p, n, Invite.cursor)
 		return err
 	})
 	return found, err
@@ -81,14 +81,14 @@ func (s Service) list(ctx context.Context, organizationID string, after cursor, 
 	}
 	key := pageOf{organizationID, after, p.Limit, p.Skip()}
 	if invites, ok := s.Cache.pages.Get(key, counted.version); ok {
-		return page.Cut(invites, p, counted.count, Invite.Cursor), nil
+		return page.Cut(invites, p, counted.count, Invite.cursor), nil
 	}
 	invites, err := list(ctx, s.DB, organizationID, after, p)
 	if err != nil {
 		return page.Found[Invite]{}, err
 	}
 	s.Cache.pages.Put(key, counted.version, invites)
-	return page.Cut(invites, p, counted.count, Invite.Cursor), nil
+	return page.Cut(invites, p, counted.count, Invite.cursor), nil
 }
 
 // plain reports whether it is the zero Filter.

@@ -114,7 +114,7 @@ func (s Service) list(ctx context.Context, organizationID string, after int64, p
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	found := page.Cut(plugins, p, counted.count(), Plugin.Cursor)
+	found := page.Cut(plugins, p, counted.count(), Plugin.cursor)
 	found.More = found.More || more
 	s.Cache.pages.Put(key, counted.revision, found)
 	return found, nil
@@ -149,7 +149,7 @@ func (f Filter) page(ctx context.Context, q db.Querier, organizationID string, a
 	default:
 		n, err = f.count(ctx, q, organizationID, counted)
 	}
-	name := Plugin.Cursor
+	name := Plugin.cursor
 	if f.Order != (page.Order{}) {
 		name = func(Plugin) string { return "" }
 	}

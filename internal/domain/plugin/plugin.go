@@ -40,8 +40,8 @@ type Plugin struct {
 	UpdatedAt        time.Time
 }
 
-// Cursor names the plugin in a list, so that the next page can start after it.
-func (p Plugin) Cursor() string { return strconv.FormatInt(p.ID, 10) }
+// cursor names the plugin in a list, so that the next page can start after it.
+func (p Plugin) cursor() string { return strconv.FormatInt(p.ID, 10) }
 
 // parseCursor returns the id of the plugin that a page starts after; 0: none.
 func parseCursor(text string) (int64, error) {
