@@ -221,10 +221,9 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 	return id, nil
 }
 
-// Change runs fn in a transaction that changes who may do what: keys,
-// memberships or organizations. This server applies it at once, others as soon as
-// they see that access_version has changed. Only one such transaction is under way
-// at a time, so fn can rely on what it reads.
+// Change runs fn in a transaction that changes who may do what: keys, sessions, memberships, users or organizations. This
+// server applies it at once, others as soon as they see that access_version has changed. Only one such transaction is
+// under way at a time, so fn can rely on what it reads.
 func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) error) error {
 	k.cache.changing.Add(1)
 	defer k.cache.changing.Add(-1)

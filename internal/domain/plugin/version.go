@@ -25,7 +25,7 @@ type Version struct {
 	Bundle    Bundle
 	Schema    string   // the config_schema that belongs to its bundle
 	Withdrawn Off      // zero: it is not
-	Current   bool     // whether the plugin is at it; set only in lists and in answers to withdraw and restore
+	Current   bool     // whether the plugin is at it; set only by Versions, Version, Withdraw and Restore
 	CreatedBy org.User // zero: hidden, or unknown
 	CreatedAt time.Time
 

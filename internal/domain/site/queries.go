@@ -73,7 +73,7 @@ func findSite(ctx context.Context, q db.Querier, organizationID string, id int64
 		`SELECT `+columns+`, sites.apps FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// lockedSite locks a site and then reads it, as lockSites does.
+// lockedSite locks a site and then reads it, see listSites.
 func lockedSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) (Site, error) {
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM sites WHERE organization_id = $1 AND id = $2 FOR UPDATE`, organizationID, id); err != nil {
 		return Site{}, err
