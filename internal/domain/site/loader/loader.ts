@@ -229,7 +229,7 @@ let preview = "";
 
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
-	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location + " " + window.performance.getEntriesByType("navigation").map(({ name }) => name)) || [];
+	const [, token] = /[?&]foyer_preview=(\w{0,26})/.exec(location + " " + window.performance.getEntriesByType("navigation").map(({ name }) => name)) || [];
 	preview = stored("sessionStorage", token) || token;
 	if (token) window.history.replaceState(window.history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
 }

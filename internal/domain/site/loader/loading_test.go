@@ -85,6 +85,7 @@ var tests = []struct {
 	{"Preview", testPreview},
 	{"PreviewEnds", testPreviewEnds},
 	{"PreviewWhileDown", testPreviewWhileDown},
+	{"PreviewTooLong", testPreviewTooLong},
 	{"PreviewPutBack", testPreviewPutBack},
 	{"PreviewOfTheSecondSite", testPreviewOfTheSecondSite},
 	{"PreviewInTheAddress", testPreviewInTheAddress},

@@ -15,14 +15,14 @@ func testPreview(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one, tried := f.logging(1, "one"), f.app(2, "tried", `export function inject() { log.push("tried at " + location.search + location.hash) }`)
 	f.publish(1, one)
-	f.preview("abc-_1", f.document(1, one, tried))
+	f.preview("abc_1", f.document(1, one, tried))
 	another := b.add(page{element: f.element(), script: `
 		await ready
 		await server(log.join() === "one" && bar() === "" ? "other tab" : "wrong")
 		close()
 		await new Promise(() => {})`, do: map[string]func(){"other tab": func() { f.publish(3, one) }, "wrong": func() { t.Error("another tab sees the preview") }}})
 
-	got := b.open(t, f, page{query: "&foyer_preview=abc-_1&x=%20#part", script: `await ready; return bar()`})
+	got := b.open(t, f, page{query: "&foyer_preview=abc_1&x=%20#part", script: `await ready; return bar()`})
 	id := strings.TrimPrefix(strings.Split(got.Log[1], "&")[0], "tried at ?page=")
 	want(t, "log", []string{"one", "tried at ?page=" + id + "&x=%20#part"}, got.Log)
 	want(t, "bar", any("foyer preview End it"), got.Value)
@@ -103,6 +103,18 @@ func testPreviewEnds(t *testing.T, b *browser) {
 	got = b.open(t, f, page{script: "await ready; return bar()"})
 	want(t, "log of the next page", []string{"one"}, got.Log)
 	want(t, "bar of the next page", any(""), got.Value)
+}
+
+// A link that anybody can make, with a preview too long for any request, shows nothing, and stops no app.
+func testPreviewTooLong(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	got := b.open(t, f, page{query: "#?foyer_preview=" + strings.Repeat("a", 70_000), script: "await ready; return bar() + location.hash"})
+	want(t, "log", []string{"one"}, got.Log)
+	want(t, "bar and fragment", any(""), got.Value)
+	got = b.open(t, f, page{script: "await ready; return bar()"})
+	want(t, "log of the next page", []string{"one"}, got.Log)
+	clean(t, got)
 }
 
 // A preview that the page has put back into its address, as filters that keep the query do, also ends.
