@@ -206,6 +206,9 @@ func TestOwnInvitesInTheConsole(t *testing.T) {
 		v.want(200, `data-label="Created"><time`, v.get("/console")) // the organization, earlier than the membership
 		v.want(200, "no invitations for you now", v.get("/console/invitations"))
 		v.want(404, "It is gone", v.post("/console/invitations", "id", nobody, "do", "accept"))
+		for _, do := range []string{"accept", "decline"} {
+			v.want(404, "That did not work", v.post("/console/invitations", "id", "", "do", do))
+		}
 
 		second := inviteFrom(t, cfg, s, "Cyberdyne", "ada@x.example")
 		v.want(200, "You have declined", v.answer(v.get("/console/invitations"), "Cyberdyne", "decline"))

@@ -142,12 +142,21 @@ func forgetInvite(v *visit) (next, error) {
 	return v.onInvites(one, "%s accepted invites are forgotten. Nothing else has changed.", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
 }
 
-func linkInvite(v *visit) (next, error) {
-	link := LinkOfItem{ID: v.line("id")}
-	if uuid.Validate(link.ID) != nil {
-		return next{}, access.ErrNotFound
+// inviteID returns the id of the invite that the form names.
+func (v *visit) inviteID() (string, error) {
+	id := v.line("id")
+	if uuid.Validate(id) != nil {
+		return "", access.ErrNotFound
 	}
-	var err error
+	return id, nil
+}
+
+func linkInvite(v *visit) (next, error) {
+	id, err := v.inviteID()
+	if err != nil {
+		return next{}, err
+	}
+	link := LinkOfItem{ID: id}
 	if link.InviteLink, err = v.organization.LinkInvite(v.ctx(), link.ID); err != nil {
 		return next{}, err
 	}

@@ -34,14 +34,22 @@ func showOwnInvites(v *visit) (markup.Page, error) {
 }
 
 func acceptOwnInvite(v *visit) (next, error) {
-	o, err := v.client.AcceptOwnInvite(v.ctx(), v.line("id"), "")
+	id, err := v.inviteID()
+	if err != nil {
+		return next{}, err
+	}
+	o, err := v.client.AcceptOwnInvite(v.ctx(), id, "")
 	return next{path: v.console.root() + "/" + o.ID, flash: sentence("You are in: this is %s.", o.Name)}, err
 }
 
 const declined = "You have declined the invitation."
 
 func declineOwnInvite(v *visit) (next, error) {
-	return next{flash: declined}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
+	id, err := v.inviteID()
+	if err != nil {
+		return next{}, err
+	}
+	return next{flash: declined}, v.client.DeclineOwnInvite(v.ctx(), id)
 }
 
 // waiting reports whether there are invites that a user who signs in may answer at once.
