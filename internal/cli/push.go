@@ -108,9 +108,6 @@ func (c appPush) send(ctx context.Context, o *client.Organization, read contents
 		return client.AppSource{}, err
 	}
 	if id == 0 {
-		if err := c.checkRenamed(ctx, o, wanted); err != nil {
-			return client.AppSource{}, err
-		}
 		return c.create(ctx, o, wanted, declared, read.files, to)
 	}
 	for try := 1; ; try++ {
@@ -124,22 +121,14 @@ func (c appPush) send(ctx context.Context, o *client.Organization, read contents
 	}
 }
 
-// checkRenamed refuses to make a second app if the last push may have renamed the first one.
-func (c appPush) checkRenamed(ctx context.Context, o *client.Organization, wanted string) error {
-	if c.Name == "" || c.Name == wanted {
-		return nil
-	}
-	id, err := c.find(ctx, o, c.Name)
-	if err == nil && id != 0 {
-		err = fmt.Errorf("there is no app %s, and app %d is named %s already: if that is the one, leave --app out", wanted, id, c.Name)
-	}
-	return err
-}
-
 // create makes an app from the folder's files.
 func (c appPush) create(ctx context.Context, o *client.Organization, wanted, declared string, files client.Files, to io.Writer) (client.AppSource, error) {
-	if declared != "" && declared != wanted {
-		return client.AppSource{}, fmt.Errorf("there is no app %s, and plugin.json would call a new one %s: name that with --app, or the id of an app", wanted, declared)
+	by := "plugin.json"
+	if declared == "" {
+		by, declared = "--name", c.Name
+	}
+	if declared != "" && declared != wanted { // perhaps an app of that name is there: the last push may have renamed it
+		return client.AppSource{}, fmt.Errorf("there is no app %s, and %s would call a new one %s: name that with --app, or the id of an app", wanted, by, declared)
 	}
 	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: wanted, Source: files, Message: c.Message})
 	if err != nil {

@@ -164,6 +164,21 @@ func TestPushThatRenames(t *testing.T) {
 	}
 }
 
+// A push makes no app with another name than --name.
+func TestPushMakesNoAppOfAnotherName(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	dir := folder(t, "banner", map[string]string{"a.md": "1"})
+	const refusal = "foyer: there is no app Old, and --name would call a new one New: name that with --app, or the id of an app\n"
+	if code, _, complaints := run("app", "push", dir, "--app=Old", "--name=New"); code != Refused || complaints != refusal {
+		t.Errorf("%d, %s", code, complaints)
+	}
+	if out, _ := run.ok(t, "app", "list", "--json"); out != "[]\n" {
+		t.Error(out)
+	}
+	run.ok(t, "app", "push", dir, "--app=New", "--name=New")
+}
+
 // A push reads the name in plugin.json as the server does: pushing the same folder again changes the same app.
 func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
 	t.Parallel()
