@@ -292,17 +292,22 @@ func (c inviteBulk) wrong(line int, err error) error {
 	return fmt.Errorf("%s:%d: %w", c.File, line, err)
 }
 
-// refused names the drafts of a batch that are wrong: the server's indexes are those of the batch.
+// refused names the drafts of a batch that are wrong: the server's indexes are those of the batch. Any other error is that of
+// the whole batch, and of those after it.
 func (c inviteBulk) refused(err error, before int, people team, as terminal.Format) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
-		return err
+		return refusedOrNil(people.failed(client.Error{}, err, before))
 	}
+	located := false
 	for i, f := range refused.Errors {
 		index, field, _ := strings.Cut(f.Attr, ".")
 		if n, err := strconv.Atoi(index); err == nil && before+n < len(people.drafts) {
-			refused.Errors[i] = people.locate(f, field, before+n, as)
+			refused.Errors[i], located = people.locate(f, field, before+n, as), true
 		}
+	}
+	if !located {
+		return refusedOrNil(people.failed(client.Error{}, err, before))
 	}
 	return refused
 }
@@ -311,7 +316,7 @@ func (c inviteBulk) refused(err error, before int, people team, as terminal.Form
 func (people team) failed(refused client.Error, err error, from int) client.Error {
 	faults := []client.Fault{{Type: "command_error", Code: "failed", Detail: strings.Join(lines(err), " ")}}
 	if answer, ok := errors.AsType[*client.Error](err); ok && len(answer.Errors) > 0 {
-		faults, refused.Status = answer.Errors, answer.Status
+		faults, refused.Status, refused.RetryAfter = answer.Errors, answer.Status, answer.RetryAfter
 	}
 	for _, f := range faults {
 		f.Detail = people.where[from] + " and after: " + f.Detail

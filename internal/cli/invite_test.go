@@ -168,6 +168,25 @@ func TestInviteBulkPartlyTellsThatItFailed(t *testing.T) {
 	}
 }
 
+// If a hundred is refused as a whole, the error names the first person who is not invited, since those before are.
+func TestInviteBulkTellsWhereItEnded(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	file := teamFile(t, 250)
+	code, out, complaints := run("invite", "bulk", file, "-o", "csv")
+	want := noMail + "\nfoyer: " + file + ":202 and after: At most 200 invites a day for an organization: try again later.\nfoyer: try again in 2"
+	if code != Refused || !strings.HasPrefix(complaints, want) {
+		t.Errorf("%d, %s; want %s", code, complaints, want)
+	}
+	if made := strings.Count(out, "\n") - 1; made != 200 {
+		t.Errorf("%d invites are shown", made)
+	}
+	_, _, away := callIn(t, asking("http://127.0.0.1:1"), "invite", "bulk", file)
+	if want := "foyer: " + file + ":2 and after: http://127.0.0.1:1 cannot be asked"; !strings.HasPrefix(away, want) {
+		t.Errorf("%s; want %s", away, want)
+	}
+}
+
 // The error of a list entry without an address names the entry's index.
 func TestInviteBulkTellsWhoHasNoAddress(t *testing.T) {
 	t.Parallel()
