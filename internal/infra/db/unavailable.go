@@ -65,6 +65,6 @@ func isUnavailable(err error) bool {
 			postgres.Rollback, postgres.OutOfResources, postgres.LockNotAvailable, postgres.Intervention, postgres.SystemError)
 	}
 	_, network := errors.AsType[net.Error](err)
-	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed) ||
 		errors.Is(err, queue.ErrClosed) || errors.Is(err, postgres.ErrNoConnection) || errors.Is(err, errLost) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -56,6 +56,32 @@ func TestAway(t *testing.T) {
 	wantUnavailable(t, inTx, "")
 }
 
+// A View has changed nothing, whenever its connection is lost: before it begins, within it, or at its end.
+func TestAwayFromAView(t *testing.T) {
+	t.Parallel()
+	for when := range 3 {
+		u, hosts := dbtest.Relayed(t, 1)
+		d := dbtest.Open(t, u)
+		cutAt := func(now int) {
+			if now == when {
+				hosts[0].Cut()
+			}
+		}
+		one, _ := ask(t.Context(), d)
+		if one != nil {
+			t.Fatal(one)
+		}
+		cutAt(0)
+		err := d.View(t.Context(), func(ctx context.Context, q db.Querier) error {
+			cutAt(1)
+			_, err := db.One[int](ctx, q, nil, `SELECT 1`)
+			cutAt(2)
+			return err
+		})
+		wantUnavailable(t, err, "")
+	}
+}
+
 // Nobody knows whether a commit without an answer has happened.
 func TestSilentCommit(t *testing.T) {
 	t.Parallel()
