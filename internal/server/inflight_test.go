@@ -120,6 +120,28 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
+// The overview reads no more entries than it shows: there is room for it beside another large answer to the same user.
+func TestOverviewOfLargeEntries(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, InFlightLimit: 40 << 20})
+		large := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))(t)
+		for i := range 5 {
+			file := map[string]*string{fmt.Sprint(i, ".txt"): new(strings.Repeat("a", 1<<20))}
+			must(s.UpdateSource(t.Context(), large.ID, client.SourcePatch{Source: file}))(t)
+		}
+		for i := range 201 {
+			schema := fmt.Sprintf(`[%q]`, strings.Repeat(string(rune('a'+i%26)), 50_000))
+			must(s.UpdateApp(t.Context(), large.ID, client.AppPatch{ConfigSchema: []byte(schema)}))(t)
+		}
+		if status := statusOf(t, s.slowly(t, http.MethodGet, "/"+itoa(large.ID)+"/source")); status != http.StatusOK {
+			t.Fatal(status)
+		}
+		v := visit(t, s, s.key)
+		v.want(200, "Large", v.get("/console/@current"))
+	})
+}
+
 // The server keeps a bounded amount for clients that hold back the ends of their bodies.
 func TestHeldBodies(t *testing.T) {
 	t.Parallel()

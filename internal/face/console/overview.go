@@ -55,15 +55,17 @@ func showOverview(v *visit) (markup.Page, error) {
 	switch {
 	case p.Offer.SeeAudit:
 		p.All = p.Home + "/audit"
-		done, err = v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: fewDone})
-		if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil && done.Count <= fewDone {
-			p.Steps = p.steps(done.Results, *there.Members+there.Invites.Count)
+		done, err = v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: lately})
+		if err == nil && p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil && done.Count <= fewDone {
+			var all client.Page[client.AuditEntry]
+			all, err = v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: fewDone})
+			p.Steps = p.steps(all.Results, *there.Members+there.Invites.Count)
 		}
 	case p.Offer.SeeApps:
 		p.All = p.Home + "/activity"
 		done, err = v.doneToApps(v.ctx(), client.ActivityFilter{}, client.Range{Limit: lately})
 	}
-	p.Last = done.Results[:min(len(done.Results), lately)]
+	p.Last = done.Results
 	return markup.Fill("overview.html", p), err
 }
 
