@@ -234,6 +234,29 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
+// However much is saved later, what is withdrawn is not forgotten: its url says so, and nobody can save it again.
+func TestWithdrawnIsKept(t *testing.T) {
+	each(t, func(r rig) {
+		p, versions := r.built("export const a = 1", "export const a = 2")
+		r.withdraw(p.ID, Withdrawal{Number: 1, Reason: patch.Of("leaks")})
+		r.save(p.ID, "site.ts", patch.Field[string]{Null: true}) // nothing is left to compile
+		for i := range maxSaved - 1 {
+			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
+		}
+		found, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
+		if err != nil || found.Count != maxSaved+1 || found.Items[maxSaved].Number != 1 {
+			r.Fatalf("%d versions: %v", found.Count, err)
+		}
+		if _, err := r.Bundles.Serve(r.Context(), r.token(p.ID), versions[0].Bundle.SHA256); !fault.Is(err, fault.Gone) {
+			r.Errorf("its bundle: %v", err)
+		}
+		again := []source.Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, again); !fault.Is(err, fault.Invalid) {
+			r.Errorf("saved again: %v", err)
+		}
+	})
+}
+
 // A version without a bundle is withdrawn alone, and needs another version to go to if it is current.
 func TestWithdrawWithoutBundle(t *testing.T) {
 	each(t, func(r rig) {
