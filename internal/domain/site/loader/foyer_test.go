@@ -60,7 +60,7 @@ func newFoyer(t *testing.T) *foyer {
 		previews: map[string]string{}, bundles: map[string]http.HandlerFunc{}, beacons: make(chan string, 10),
 	}
 	f.Server = httptest.NewUnstartedServer(f)
-	f.Config.MaxHeaderBytes = 64 << 10                                               // as foyer has it
+	f.Config.MaxHeaderBytes = 8 << 10                                                // as many proxies have it
 	f.Config.BaseContext = func(net.Listener) context.Context { return t.Context() } // releases answers that wait for the end of the test
 	f.Start()
 	t.Cleanup(f.stop)

@@ -109,7 +109,7 @@ func testPreviewEnds(t *testing.T, b *browser) {
 func testPreviewTooLong(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
-	got := b.open(t, f, page{query: "#?foyer_preview=" + strings.Repeat("a", 70_000), script: "await ready; return bar() + location.hash"})
+	got := b.open(t, f, page{query: "#?foyer_preview=" + strings.Repeat("a", 20_000), script: "await ready; return bar() + location.hash"})
 	want(t, "log", []string{"one"}, got.Log)
 	want(t, "bar and fragment", any(""), got.Value)
 	got = b.open(t, f, page{script: "await ready; return bar()"})
