@@ -25,17 +25,14 @@ func insert(ctx context.Context, tx *db.Tx, w Webhook) (id int64, err error) {
 		w.OrganizationID, w.URL, encode(w.Events), w.Description, w.Enabled, w.CreatedAt, w.sealed, w.position)
 }
 
+// update stores a webhook that the transaction has locked.
 func update(ctx context.Context, tx *db.Tx, w Webhook) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhooks SET url = $3, events = $4, description = $5, enabled = $6, disabled_reason = $7, updated_at = $8, position = $9, failing_since = $10
+		UPDATE webhooks SET url = $3, events = $4, description = $5, enabled = $6, disabled_reason = $7, updated_at = $8, secret = $9, old_secrets = $10,
+			position = $11, failing_since = $12, lease_until = $13
 		WHERE organization_id = $1 AND id = $2`,
-		w.OrganizationID, w.ID, w.URL, encode(w.Events), w.Description, w.Enabled, w.DisabledReason, w.UpdatedAt, w.position, db.Null(&w.failingSince))
-}
-
-func updateSecret(ctx context.Context, tx *db.Tx, w Webhook) error {
-	return db.Exec(ctx, tx, `
-		UPDATE webhooks SET secret = $3, old_secrets = $4, updated_at = $5 WHERE organization_id = $1 AND id = $2`,
-		w.OrganizationID, w.ID, w.sealed, encode(w.oldSecrets), w.UpdatedAt)
+		w.OrganizationID, w.ID, w.URL, encode(w.Events), w.Description, w.Enabled, w.DisabledReason, w.UpdatedAt, w.sealed, encode(w.oldSecrets),
+		w.position, db.Null(&w.failingSince), w.leaseUntil)
 }
 
 func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
@@ -94,14 +91,6 @@ const selectWebhooks = `
 				OR (SELECT MIN(d.due_at) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) <= $1
 				OR (SELECT MAX(d.due_at) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL) > $4)) AS w
 		ORDER BY CASE WHEN failing_since IS NULL AND took <= $5 THEN 0 ELSE 1 END, lease_until, id LIMIT $2`
-
-// setTurn stores how far a server has come in sending to a webhook.
-func setTurn(ctx context.Context, tx *db.Tx, w Webhook) error {
-	return db.Exec(ctx, tx, `
-		UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5, position = $6, lease_until = $7
-		WHERE id = $1 AND organization_id = $8`,
-		w.ID, w.Enabled, w.DisabledReason, db.Null(&w.failingSince), w.UpdatedAt, w.position, w.leaseUntil, w.OrganizationID)
-}
 
 const deliveryColumns = `id, webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at`
 

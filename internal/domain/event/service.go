@@ -240,7 +240,7 @@ func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook
 		if err := s.newSecret(w); err != nil {
 			return err
 		}
-		if err := updateSecret(ctx, tx, *w); err != nil {
+		if err := update(ctx, tx, *w); err != nil {
 			return err
 		}
 		if err := access.KeepSecret(ctx, tx); err != nil {

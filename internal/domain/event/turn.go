@@ -137,7 +137,7 @@ func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w
 		if w.leaseUntil = b.until; b.until.IsZero() {
 			w.leaseUntil = now
 		}
-		return setTurn(ctx, tx, w)
+		return update(ctx, tx, w)
 	})
 	if errors.Is(err, db.ErrNoRow) {
 		return w, batch{}, nil // deleted, with its deliveries
