@@ -31,37 +31,37 @@ func organizationETag(o org.Organization) wire.ETag {
 	return wire.ETagOf(appendOrganization(nil, org.Mine{Organization: o}))
 }
 
-// appendObject appends an object as its GET answers it to the caller. It returns nil for an unknown type.
-func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
+// textOf returns an object as its GET answers it to the caller, or nil for an unknown type.
+func (a *API) textOf(object any, c access.Caller) []byte {
 	switch o := object.(type) {
 	case plugin.Plugin:
-		return AppendPlugin(b, o)
+		return AppendPlugin(nil, o)
 	case plugin.Sources:
-		return a.appendSource(b, o)
+		return a.appendSource(nil, o)
 	case plugin.Version:
-		return appendVersion(b, o)
+		return appendVersion(nil, o)
 	case org.Organization:
-		return appendOrganization(b, org.Mine{Organization: o, Level: c.Level})
+		return appendOrganization(nil, org.Mine{Organization: o, Level: c.Level})
 	case org.Mine:
-		return appendOrganization(b, o)
+		return appendOrganization(nil, o)
 	case org.User:
-		return AppendUser(b, o)
+		return AppendUser(nil, o)
 	case org.Membership:
-		return AppendMember(b, o)
+		return AppendMember(nil, o)
 	case site.Site:
-		return a.appendSite(b, o)
+		return a.appendSite(nil, o)
 	case site.Placement:
-		return appendPlacement(b, o)
+		return appendPlacement(nil, o)
 	case invite.Invite:
-		return AppendInvite(a.Keys.Now())(b, o)
+		return AppendInvite(a.Keys.Now())(nil, o)
 	case []invite.Invite:
-		return wire.AppendList(b, o, AppendInvite(a.Keys.Now()))
+		return wire.AppendList(nil, o, AppendInvite(a.Keys.Now()))
 	case []invite.Outcome:
-		return wire.AppendList(b, o, appendOutcome(a.Keys.Now()))
+		return wire.AppendList(nil, o, appendOutcome(a.Keys.Now()))
 	case event.Webhook:
-		return AppendWebhook(b, o)
+		return AppendWebhook(nil, o)
 	case event.Delivery:
-		return appendDelivery(b, o)
+		return appendDelivery(nil, o)
 	}
 	return nil
 }
@@ -80,9 +80,9 @@ func (a *API) etagOf(object any) wire.ETag {
 	case access.Session:
 		return sessionETag(o)
 	}
-	text := a.appendObject(nil, object, access.Caller{})
+	text := a.textOf(object, access.Caller{})
 	if text == nil && object != nil { // a nil object: the route has no ETag, see objectOf
-		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all its states would share one ETag
+		panic(fmt.Sprintf("%T has no ETag: textOf does not know it", object)) // all its states would share one ETag
 	}
 	return wire.ETagOf(text)
 }

@@ -105,7 +105,7 @@ func (a *API) answerer(route Route, c access.Caller) func(any) access.Answer {
 		status = http.StatusAccepted
 	}
 	return func(object any) access.Answer {
-		text := a.appendObject(nil, object, c)
+		text := a.textOf(object, c)
 		if text == nil {
 			return access.Answer{Status: status}
 		}

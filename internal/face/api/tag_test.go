@@ -2,7 +2,7 @@ package api
 
 import "testing"
 
-// An object that appendObject does not know would have the same ETag in all of its states.
+// An object that textOf does not know would have the same ETag in all of its states.
 func TestForgottenObject(t *testing.T) {
 	t.Parallel()
 	type forgotten struct{}
