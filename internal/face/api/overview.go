@@ -13,12 +13,12 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// overview has the counts of an organization's objects; nil: the caller may not see them.
+// overview has the counts of an organization's objects that the caller may see.
 type overview struct {
-	apps    *struct{ count, updates, broken, disabled, failing int }
-	sites   *int
-	members *int
-	invites *struct{ count, expired, failed int }
+	seesApps                                        bool
+	apps, updates, broken, disabled, failing, sites int
+	seesPeople                                      bool
+	members, invites, expired, failed               int
 }
 
 // one is the smallest page, for lists that are only counted.
@@ -53,42 +53,39 @@ func (a *API) overview(ctx context.Context, c access.Caller) (overview, error) {
 	invites := func(f invite.Filter) int {
 		return count(&n, func() (page.Found[invite.Invite], error) { return a.Invites.Find(ctx, c, f, one) })
 	}
-	if c.Scope.Includes(access.PluginRead) && plugin.MayRead(c) == nil {
-		o.apps = &struct{ count, updates, broken, disabled, failing int }{
-			apps(plugin.Filter{}), apps(plugin.Filter{Update: true}), apps(plugin.Filter{State: plugin.IsBroken}), apps(plugin.Filter{State: plugin.IsDisabled}),
-			apps(plugin.Filter{State: plugin.IsFailing}),
-		}
-		o.sites = new(count(&n, func() (page.Found[site.Site], error) { return a.Sites.Find(ctx, c, site.Filter{}, one) }))
+	if o.seesApps = c.Scope.Includes(access.PluginRead) && plugin.MayRead(c) == nil; o.seesApps {
+		o.apps, o.updates = apps(plugin.Filter{}), apps(plugin.Filter{Update: true})
+		o.broken, o.disabled = apps(plugin.Filter{State: plugin.IsBroken}), apps(plugin.Filter{State: plugin.IsDisabled})
+		o.failing = apps(plugin.Filter{State: plugin.IsFailing})
+		o.sites = count(&n, func() (page.Found[site.Site], error) { return a.Sites.Find(ctx, c, site.Filter{}, one) })
 	}
-	if c.Scope.Includes(access.MemberRead) {
-		o.members = new(count(&n, func() (page.Found[org.Membership], error) {
+	if o.seesPeople = c.Scope.Includes(access.MemberRead); o.seesPeople {
+		o.members = count(&n, func() (page.Found[org.Membership], error) {
 			return a.Organizations.FindMembers(ctx, c, org.MemberFilter{}, one)
-		}))
-		o.invites = &struct{ count, expired, failed int }{
-			invites(invite.Filter{}), invites(invite.Filter{Statuses: []invite.Status{invite.IsExpired}}),
-			invites(invite.Filter{Statuses: []invite.Status{invite.IsPending}, Delivery: invite.Failed}),
-		}
+		})
+		o.invites, o.expired = invites(invite.Filter{}), invites(invite.Filter{Statuses: []invite.Status{invite.IsExpired}})
+		o.failed = invites(invite.Filter{Statuses: []invite.Status{invite.IsPending}, Delivery: invite.Failed})
 	}
 	return o, n.err
 }
 
 func appendOverview(b []byte, o overview) []byte {
 	b = append(b, '{')
-	if o.apps == nil {
+	if !o.seesApps {
 		b = wire.AppendJSON(wire.AppendJSON(b, "apps", ""), "sites", "")
 	} else {
-		b = wire.AppendInt(append(wire.AppendName(b, "apps"), '{'), "count", int64(o.apps.count))
-		b = wire.AppendInt(b, "updates", int64(o.apps.updates))
-		b = wire.AppendInt(b, "broken", int64(o.apps.broken))
-		b = wire.AppendInt(b, "disabled", int64(o.apps.disabled))
-		b = append(wire.AppendInt(b, "failing", int64(o.apps.failing)), '}')
-		b = wire.AppendInt(b, "sites", int64(*o.sites))
+		b = wire.AppendInt(append(wire.AppendName(b, "apps"), '{'), "count", int64(o.apps))
+		b = wire.AppendInt(b, "updates", int64(o.updates))
+		b = wire.AppendInt(b, "broken", int64(o.broken))
+		b = wire.AppendInt(b, "disabled", int64(o.disabled))
+		b = append(wire.AppendInt(b, "failing", int64(o.failing)), '}')
+		b = wire.AppendInt(b, "sites", int64(o.sites))
 	}
-	if o.members == nil {
+	if !o.seesPeople {
 		return append(wire.AppendJSON(wire.AppendJSON(b, "members", ""), "invites", ""), '}')
 	}
-	b = wire.AppendInt(b, "members", int64(*o.members))
-	b = wire.AppendInt(append(wire.AppendName(b, "invites"), '{'), "count", int64(o.invites.count))
-	b = wire.AppendInt(b, "expired", int64(o.invites.expired))
-	return append(wire.AppendInt(b, "failed", int64(o.invites.failed)), '}', '}')
+	b = wire.AppendInt(b, "members", int64(o.members))
+	b = wire.AppendInt(append(wire.AppendName(b, "invites"), '{'), "count", int64(o.invites))
+	b = wire.AppendInt(b, "expired", int64(o.expired))
+	return append(wire.AppendInt(b, "failed", int64(o.failed)), '}', '}')
 }
