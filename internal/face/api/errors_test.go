@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -10,7 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/domain/access"
-	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/upstream"
 	"foyer/internal/infra/upstream/egress"
 )
@@ -257,7 +256,7 @@ func TestInternalError(t *testing.T) {
 		if got := r.sendTo(url, r.key, "GET", apps+"activity", ""); got.status != 200 {
 			r.t.Fatal(got.body)
 		}
-		r.drop("activity")
+		dbtest.Exec(r.t, r.db, `ALTER TABLE activity RENAME TO gone`) // on PostgreSQL other tables refer to it
 		got := r.sendTo(url, r.key, "GET", apps+"activity?app=1", "", "X-Request-Id", "my-id.1")
 		r.compare("broken", got, 500, faultBody("server_error", "error", "Something went wrong on our side.", "null"))
 		for _, want := range []string{"request_id=my-id.1", "activity"} {
@@ -318,16 +317,6 @@ func TestHostileInput(t *testing.T) {
 			}
 		}
 	})
-}
-
-// drop renames a table, so that every operation that needs it fails.
-func (r *rig) drop(table string) {
-	r.t.Helper()
-	if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(r.t.Context(), tx, "ALTER TABLE "+table+" RENAME TO gone") // on PostgreSQL other tables refer to it
-	}); err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 func TestExpiredLink(t *testing.T) {

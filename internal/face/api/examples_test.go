@@ -14,6 +14,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/sandbox"
 )
 
@@ -90,7 +91,7 @@ func TestExamplesOfErrors(t *testing.T) {
 		late := r.db.Now().Add(72 * time.Hour)
 		r.db.Now = func() time.Time { return late }
 		all["Expired"] = refused{410, r.send("", "GET", "/api/signup/"+token, "")}
-		r.drop("activity")
+		dbtest.Exec(r.t, r.db, `ALTER TABLE activity RENAME TO gone`)
 		all["ServerError"] = refused{500, r.send(r.key, "GET", apps+"activity", "")}
 		for name, response := range doc.Components.Responses {
 			example := compact(r.t, response.Content["application/json"].Example)
