@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 
 	"foyer/internal/base/patch"
@@ -288,7 +289,7 @@ func (o operation) on(kind string) bool { return strings.Contains(o.of, "|"+kind
 const credential = "|key|session|"
 
 // operations lists all operations, each with the arguments that a climber would choose.
-var operations = concat(
+var operations = slices.Concat(
 	askedFor("make a key", []string{"*", "plugin:write", "plugin:read", "organization_member:write", "organization_member:read"}, func(c *climb, from thing, scope string) []thing {
 		free := c.ask(from, "POST", "/api/users/@me/keys", `{"scopes":["`+scope+`"]}`)
 		bound := c.ask(from, "POST", "/api/users/@me/keys", `{"scopes":["`+scope+`"],"organization_id":"`+c.org.ID+`"}`)
@@ -403,13 +404,6 @@ func askedFor(name string, all []string, do func(c *climb, from thing, what stri
 		each = append(each, operation{name + " " + what, credential, func(c *climb, from thing) []thing { return do(c, from, what) }})
 	}
 	return each
-}
-
-func concat(all ...[]operation) (joined []operation) {
-	for _, some := range all {
-		joined = append(joined, some...)
-	}
-	return joined
 }
 
 // link reads the link of an invite, to be passed on by hand.
