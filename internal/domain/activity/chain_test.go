@@ -162,11 +162,6 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 		const last = 30
 		record(t, d, ours, last)
 		numberAll(t, d)
-		do := func(query string, args ...any) error {
-			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-				return db.Exec(ctx, tx, query, args...)
-			})
-		}
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return clearData(ctx, tx, ours, last/2) })
 		if err != nil {
 			t.Fatal(err)
@@ -179,9 +174,7 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 					t.Errorf("the columns of %s are %q, and those altered %q, %v", table, columns, names, err)
 				}
 			}
-			if err := do(`CREATE TABLE kept_` + table + ` AS SELECT * FROM ` + table); err != nil {
-				t.Fatal(err)
-			}
+			dbtest.Exec(t, d, `CREATE TABLE kept_`+table+` AS SELECT * FROM `+table)
 			put = append(put, `DELETE FROM `+table, `INSERT INTO `+table+` SELECT * FROM kept_`+table)
 		}
 		for trial := range *alterations {
@@ -197,26 +190,20 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 				if strings.Contains(query, "$1") {
 					args = []any{d.Now()}
 				}
-				if err := do(query, args...); err != nil {
-					t.Fatalf("%s: %v", query, err)
-				}
+				dbtest.Exec(t, d, query, args...)
 			}
 			if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, fmt.Sprintf("entry %d ", k)) {
 				t.Errorf("%q: found %q, not entry %d", done, v.Wrong, k)
 			}
 			for _, query := range put {
-				if err := do(query); err != nil {
-					t.Fatal(err)
-				}
+				dbtest.Exec(t, d, query)
 			}
 		}
 		if v := verify(t, d, ours, Kept{}); v.Wrong != "" {
 			t.Error(v.Wrong)
 		}
 		record(t, d, ours, 1)
-		if err := do(`DELETE FROM activity_unnumbered`); err != nil {
-			t.Fatal(err)
-		}
+		dbtest.Exec(t, d, `DELETE FROM activity_unnumbered`)
 		if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, "the entry with the id ") {
 			t.Errorf("an entry without a number that waits for none: %q", v.Wrong)
 		}
@@ -469,9 +456,7 @@ func TestNumbersAfterMeddling(t *testing.T) {
 				do := func(queries ...string) {
 					t.Helper()
 					for _, query := range queries {
-						if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query) }); err != nil {
-							t.Fatalf("%s: %v", query, err)
-						}
+						dbtest.Exec(t, d, query)
 					}
 				}
 				record(t, d, ours, 3)
@@ -561,9 +546,7 @@ func TestTidyAfterMeddling(t *testing.T) {
 		numberAll(t, d)
 		record(t, d, theirs, 1)
 		for _, query := range []string{`DELETE FROM activity WHERE id = 1`, `UPDATE activity_numbers SET activity_id = 6 WHERE number = 3`} {
-			if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query) }); err != nil {
-				t.Fatal(err)
-			}
+			dbtest.Exec(t, d, query)
 		}
 		if err := Tidy(t.Context(), d, d.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)

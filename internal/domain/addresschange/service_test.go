@@ -107,10 +107,7 @@ func (r *rig) deliver() map[string]string {
 			r.t.Fatal(err)
 		}
 	}
-	err := r.DB.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, `DELETE FROM jobs`) })
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	dbtest.Exec(r.t, r.DB, `DELETE FROM jobs`)
 	links := map[string]string{}
 	for _, m := range r.mails.Mails()[sent:] {
 		link := ""

@@ -148,12 +148,7 @@ func TestLinkOfAnAddressThatChanged(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join("ada@x.example", false, false)
 		token := r.link("ada@x.example")
-		err := r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `UPDATE users SET email = 'ada@y.example' WHERE id = $1`, ada.ID)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		dbtest.Exec(t, r.DB, `UPDATE users SET email = 'ada@y.example' WHERE id = $1`, ada.ID)
 		if _, err := r.Use(t.Context(), token, access.SessionDraft{}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("got %v", err)
 		}

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -11,7 +10,7 @@ import (
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
-	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // appBody returns the answer for an app of the first organization.
@@ -358,12 +357,8 @@ func TestPagesOfLargeExports(t *testing.T) {
 		for range all {
 			r.app(`{"name":"large","capabilities":["x"]}`)
 		}
-		if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(r.t.Context(), tx, `UPDATE plugins SET metrics = $1, config_schema = $2`,
-				`["`+strings.Repeat("x", 700_000)+`"]`, `[{"key":"a","default":"`+strings.Repeat("x", 100_000)+`"}]`)
-		}); err != nil {
-			r.t.Fatal(err)
-		}
+		dbtest.Exec(r.t, r.db, `UPDATE plugins SET metrics = $1, config_schema = $2`,
+			`["`+strings.Repeat("x", 700_000)+`"]`, `[{"key":"a","default":"`+strings.Repeat("x", 100_000)+`"}]`)
 		const exports = apps + "exports_unsubscribe_configs?limit=1000"
 		got := r.send(r.key, "GET", exports, "")
 		first := strings.Count(got.body, `"config":`)

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +17,7 @@ import (
 	"foyer/internal/domain/signin"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/mail"
 	"foyer/internal/infra/mail/mailtest"
@@ -251,9 +251,7 @@ func (c *climb) mailbox() (links []thing) {
 		}
 	}
 	for _, table := range []string{"jobs", "quotas"} { // no quota ends the search
-		if err := c.db.InTx(c.t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, `DELETE FROM `+table) }); err != nil {
-			c.t.Fatal(err)
-		}
+		dbtest.Exec(c.t, c.db, `DELETE FROM `+table)
 	}
 	all := c.mails.Mails()
 	for _, m := range all[c.read:] {

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -11,7 +10,7 @@ import (
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
-	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // late is a body that is read only after its sender was admitted. before runs first.
@@ -57,9 +56,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 				must(err)
 			}, 403},
 			{"the database fails", r.owner, func(int64) {
-				must(r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					return db.Exec(r.t.Context(), tx, `ALTER TABLE memberships RENAME TO gone`)
-				}))
+				dbtest.Exec(r.t, r.db, `ALTER TABLE memberships RENAME TO gone`)
 			}, 500},
 		} {
 			key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: c.who.User.ID, Scope: access.All})

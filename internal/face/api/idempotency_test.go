@@ -323,15 +323,8 @@ func TestIdempotencyOfTwins(t *testing.T) {
 func TestIdempotencyAfterACrash(t *testing.T) {
 	each(t, func(r *rig) {
 		first := r.once("after", "POST", apps, `{"name":"x"}`)
-		exec := func(query string) {
-			r.t.Helper()
-			err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query) })
-			if err != nil {
-				r.t.Fatal(err)
-			}
-		}
 		r.compare("after the change", r.once("after", "POST", apps, `{"name":"x"}`), first.status, first.body)
-		exec(`UPDATE idempotency SET status = 0, body = NULL`) // as if it had crashed before the change
+		dbtest.Exec(r.t, r.db, `UPDATE idempotency SET status = 0, body = NULL`) // as if it had crashed before the change
 		if got := r.once("after", "POST", apps, `{"name":"x"}`); got.status != http.StatusConflict || !strings.Contains(got.body, "idempotency_in_progress") {
 			r.t.Errorf("within the lease: %d %s", got.status, got.body)
 		}

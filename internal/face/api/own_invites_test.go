@@ -1,12 +1,11 @@
 package api_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"foyer/internal/domain/access"
-	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A user sees and answers the invites to their own verified address, without any link.
@@ -71,10 +70,5 @@ func TestOwnInviteByItsLink(t *testing.T) {
 // verify marks a user's address as verified.
 func (r *rig) verify(email string) {
 	r.t.Helper()
-	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE email = $1`, email)
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	dbtest.Exec(r.t, r.db, `UPDATE users SET is_email_verified = TRUE WHERE email = $1`, email)
 }
