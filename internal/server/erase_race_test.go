@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,31 +63,19 @@ func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 
 func draftTo(email string) invite.Draft { return invite.Draft{TargetEmail: patch.Of(email)} }
 
-// meanwhile returns begin, which starts do and returns when do waits or is done, and a channel for the error of do.
-func (w *inviting) meanwhile(t *testing.T, do func() error) (begin func(), ended <-chan error) {
+// erase is dbtest.Meanwhile for erasing ada.
+func (w *inviting) erase(t *testing.T) (start, end func()) {
 	t.Helper()
-	done := make(chan error, 1)
-	return sync.OnceFunc(func() {
-		go func() { done <- do() }()
-		if err := dbtest.AwaitWaiting(t.Context(), w.DB, 1, done); err != nil {
-			t.Error(err)
-		}
-	}), done
-}
-
-// erase is meanwhile for erasing ada.
-func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
-	t.Helper()
-	return w.meanwhile(t, func() error {
+	return dbtest.Meanwhile(t, w.DB, func() error {
 		_, err := w.Organizations.EraseUser(t.Context(), inviter)
 		return err
 	})
 }
 
-// resend is meanwhile for resending ada's invite in the request of ctx.
-func (w *inviting) resend(ctx context.Context, t *testing.T) (begin func(), resent <-chan error) {
+// resend is dbtest.Meanwhile for resending ada's invite in the request of ctx.
+func (w *inviting) resend(ctx context.Context, t *testing.T) (start, end func()) {
 	t.Helper()
-	return w.meanwhile(t, func() error {
+	return dbtest.Meanwhile(t, w.DB, func() error {
 		_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
 		return err
 	})
@@ -157,19 +144,17 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				begin, erased := w.erase(t)
+				start, end := w.erase(t)
 				shown, begun := w.Invites.Shown, false
 				w.Invites.Shown = func(now time.Time) func([]byte, invite.Invite) []byte {
 					begun = true
-					begin()
+					start()
 					return shown(now)
 				}
 				if err := tc.do(ctx, w); err != nil || !begun {
 					t.Fatalf("begun: %t, %v", begun, err)
 				}
-				if err := <-erased; err != nil {
-					t.Fatal(err)
-				}
+				end()
 				wantGone(t, w.DB, inviter)
 			})
 		})
@@ -181,16 +166,16 @@ func TestResendWhileErasing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, ctx := withInvite(t, url)
-		begin, resent := w.resend(ctx, t)
+		start, end := w.resend(ctx, t)
 		w.Organizations.UserErasers = append(w.Organizations.UserErasers, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
 			_, err := db.One[int](ctx, tx, nil, `SELECT 1`) // the pending statements have run when this returns
-			begin()
+			start()
 			return err
 		})
-		_, err := w.Organizations.EraseUser(t.Context(), inviter)
-		if err := errors.Join(err, <-resent); err != nil {
+		if _, err := w.Organizations.EraseUser(t.Context(), inviter); err != nil {
 			t.Fatal(err)
 		}
+		end()
 		wantGone(t, w.DB, inviter)
 	})
 }
@@ -200,15 +185,16 @@ func TestResendWhileTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, ctx := withInvite(t, url)
-		begin, resent := w.resend(ctx, t)
+		start, end := w.resend(ctx, t)
 		err := w.DB.InTx(t.Context(), func(inTx context.Context, tx *db.Tx) error {
 			_, err := db.Changed(inTx, tx, `UPDATE invites SET created_by = $1 WHERE id = $2`, w.owner.UserID, w.made.ID)
-			begin()
+			start()
 			return err
 		})
-		if err := errors.Join(err, <-resent); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
+		end()
 	})
 }
 
@@ -268,7 +254,7 @@ func TestForgetAcceptedWhileErasing(t *testing.T) {
 		for _, change := range [][2]string{{address, "bob@married.example"}, {inviter, address}} {
 			must(w.Organizations.SetUser(t.Context(), change[0], org.SelfPatch{Email: patch.Of(change[1])}))(t)
 		}
-		begin, forgotten := w.meanwhile(t, func() error {
+		start, end := dbtest.Meanwhile(t, w.DB, func() error {
 			if err := w.Invites.Delete(t.Context(), w.owner, w.made.ID); !fault.Is(err, fault.NotFound) {
 				return cmp.Or(err, errors.New("forgotten twice"))
 			}
@@ -276,12 +262,12 @@ func TestForgetAcceptedWhileErasing(t *testing.T) {
 		})
 		w.Organizations.UserErasers = slices.Insert(w.Organizations.UserErasers, 1, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
 			_, err := db.One[int](ctx, tx, nil, `SELECT 1`) // the invites are erased when this returns
-			begin()
+			start()
 			return err
 		})
-		_, err := w.Organizations.EraseUser(t.Context(), address)
-		if err := errors.Join(err, <-forgotten); err != nil {
+		if _, err := w.Organizations.EraseUser(t.Context(), address); err != nil {
 			t.Error(err)
 		}
+		end()
 	})
 }

@@ -110,17 +110,18 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				begin, erased := w.erase(t)
+				start, end := w.erase(t)
 				claim, _, err := w.Keys.Claim(t.Context(), w.owner, "another", "fingerprint", func(object any) access.Answer {
-					begin()
+					start()
 					return access.Answer{Status: 200, Body: string(must(json.Marshal(object))(t))}
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := errors.Join(tc.do(claim.With(t.Context()), w, app.ID), <-erased); err != nil {
+				if err := tc.do(claim.With(t.Context()), w, app.ID); err != nil {
 					t.Fatal(err)
 				}
+				end()
 				wantGone(t, w.DB, inviter)
 			})
 		})
@@ -142,15 +143,16 @@ func TestWithdrawWhileErasing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin, erased := w.erase(t)
+		start, end := w.erase(t)
 		w.Plugins.Follow = func(context.Context, *db.Tx, access.Caller, int64) error {
-			begin()
+			start()
 			return nil
 		}
 		_, err = w.Plugins.Withdraw(claim.With(t.Context()), w.ada, app.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))})
-		if err := errors.Join(err, <-erased); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
+		end()
 		wantGone(t, w.DB, inviter)
 	})
 }
