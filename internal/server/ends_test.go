@@ -5,23 +5,11 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"testing"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
 	"foyer/internal/infra/db/dbtest"
 )
-
-// await asks until the wanted answer comes. TestKeysOnTwoServers and TestSessionOfAKey, which set the clock, check that
-// this takes at most two seconds.
-func await(t *testing.T, what string, want int, ask func() int) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ask() != want; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: still %d, want %d", what, ask(), want)
-		}
-	}
-}
 
 // at returns a browser at another server that has the current cookies of v.
 func (v *visitor) at(s *running) *visitor {
@@ -32,7 +20,8 @@ func (v *visitor) at(s *running) *visitor {
 }
 
 // A session, a key with the sessions it started, or a membership that ends on one server is refused there at once and
-// soon on every other server, even with a cookie from before.
+// soon on every other server, even with a cookie from before. TestKeysOnTwoServers and TestSessionOfAKey, which set the
+// clock, check that this takes at most two seconds.
 func TestEndsOnEveryServer(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, dbURL string) {
@@ -51,18 +40,18 @@ func TestEndsOnEveryServer(t *testing.T) {
 			if got := at(); got != status {
 				t.Errorf("%s: %d here, want %d", what, got, status)
 			}
-			await(t, what, status, elsewhere)
+			until(t, func() bool { return elsewhere() == status })
 		}
-		holds := func(what string, all ...func() int) {
+		hold := func(all ...func() int) {
 			t.Helper()
 			for _, ask := range all {
-				await(t, what+" before", 200, ask)
+				until(t, func() bool { return ask() == 200 })
 			}
 		}
 
 		v := visit(t, here, here.key)
 		kept, keptThere := v.at(here), v.at(there)
-		holds("a session", page(kept, "/console/keys"), page(keptThere, "/console/keys"))
+		hold(page(kept, "/console/keys"), page(keptThere, "/console/keys"))
 		v.post("/console/session/end")
 		refused("an ended session", 401, page(kept, "/console/keys"), page(keptThere, "/console/keys"))
 
@@ -71,7 +60,7 @@ func TestEndsOnEveryServer(t *testing.T) {
 		v = visit(t, here, made.APIKey)
 		kept, keptThere = v.at(here), v.at(there)
 		const self = "/api/users/@me"
-		holds("a key", page(kept, "/console/keys"), page(keptThere, "/console/keys"), api(here, made.APIKey, self), api(there, made.APIKey, self))
+		hold(page(kept, "/console/keys"), page(keptThere, "/console/keys"), api(here, made.APIKey, self), api(there, made.APIKey, self))
 		if err := owner.DeleteKey(t.Context(), made.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +72,7 @@ func TestEndsOnEveryServer(t *testing.T) {
 		kept, keptThere = v.at(here), v.at(there)
 		id := must(here.Get(t.Context()))(t).ID
 		members, membersPage := "/api/organizations/"+id+"/members", "/console/"+id+"/members"
-		holds("a member", page(kept, membersPage), page(keptThere, membersPage), api(here, ada, members), api(there, ada, members))
+		hold(page(kept, membersPage), page(keptThere, membersPage), api(here, ada, members), api(there, ada, members))
 		if err := here.RemoveMember(t.Context(), secondMember(t, here).ID); err != nil {
 			t.Fatal(err)
 		}
