@@ -14,13 +14,13 @@ import (
 	"foyer/internal/infra/mail/mailtest"
 )
 
-// addressLinks waits for the nth mail, and returns the paths of the links in all mails, by address.
-func addressLinks(t *testing.T, mails *mailtest.Server, n int) map[string]string {
+// addressLinks waits for the mails to both addresses, and returns the paths of the links in them, by address.
+func addressLinks(t *testing.T, mails *mailtest.Server) map[string]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	links := map[string]string{}
-	for _, m := range must(mails.Wait(ctx, n))(t) {
+	for _, m := range must(mails.Wait(ctx, 2))(t) {
 		link := regexp.MustCompile(`/address/[\w-]+`).FindString(m.Text(t))
 		if !strings.Contains(m.HTML(t), link) {
 			t.Errorf("the mail as HTML has another link:\n%s", m.HTML(t))
@@ -40,7 +40,7 @@ func TestAddressChange(t *testing.T) {
 		v.want(400, `aria-invalid="true" aria-describedby="faults email_note" value="ada"`, v.post("/console/profile", "do", "address", "email", "ada"))
 		v.want(200, "Your address is ada@x.example already.", v.post("/console/profile", "do", "address", "email", "Ada@x。example"))
 		v.want(200, "on its way to ada@new.example", v.post("/console/profile", "do", "address", "email", "ada@new.example"))
-		links := addressLinks(t, mails, 2)
+		links := addressLinks(t, mails)
 		stranger := visit(t, s, "")
 		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs that scan mails do
 			got := stranger.send(method, links["ada@new.example"], "")
@@ -102,7 +102,7 @@ func TestAddressChangeWithdrawsInvites(t *testing.T) {
 		}
 		c := must(client.New(s.URL, s.key))(t)
 		must(c.ChangeSelf(t.Context(), client.SelfPatch{Email: new("ada@new.example")}))(t)
-		confirm := addressLinks(t, mails, 2)["ada@new.example"]
+		confirm := addressLinks(t, mails)["ada@new.example"]
 		if got := visit(t, s, "").post(confirm); got.status != 200 {
 			t.Errorf("%d %s", got.status, got.body)
 		}
