@@ -40,7 +40,12 @@ type Member struct {
 // ReadObject reads a request body that is one JSON object of at most limit bytes. A missing body counts as an empty
 // object.
 func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
-	body, err := readBody(w, r, limit)
+	buf := getBuffer()
+	defer buf.put()
+	if err := buf.receive(w, r, limit, mediaJSON); err != nil {
+		return nil, err
+	}
+	body, err := inTurn(r, buf.b, parse)
 	switch {
 	case err != nil:
 		return nil, err
@@ -80,16 +85,6 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...s
 		return objects, true, cmp.Or(err, refuseUnknownOf(r, objects))
 	}
 	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())
-}
-
-// readBody returns the JSON value in a request's body, or "" if it has none.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error) {
-	buf := getBuffer()
-	defer buf.put()
-	if err := buf.receive(w, r, limit, mediaJSON); err != nil || len(buf.b) == 0 {
-		return "", err
-	}
-	return inTurn(r, buf.b, parse)
 }
 
 // receive reads a body. Unless it is empty, it must have one of the media types.
