@@ -291,11 +291,7 @@ func (c *Console) submit(w http.ResponseWriter, r *http.Request, s screen) (*vis
 
 // correctable reports whether the API's refusal is better shown beside the form.
 func correctable(status int) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusInternalServerError:
-		return false
-	}
-	return true
+	return status != http.StatusUnauthorized && status != http.StatusInternalServerError
 }
 
 // redirect sends the browser to a page that can be reloaded without repeating the action.
