@@ -151,10 +151,8 @@ func (v View[T]) All(o *Output, items []T) error {
 	switch {
 	case o.Format != JSON:
 		return v.table(o, items)
-	case v.Object == nil && items == nil:
-		return o.object([]T{})
 	case v.Object == nil:
-		return o.object(items)
+		return o.object(append([]T{}, items...)) // not null
 	}
 	return o.line(wire.AppendList(nil, items, v.Object))
 }
