@@ -173,13 +173,10 @@ func errorObject(err error) []byte {
 			all = append(all, object{Type: "command_error", Code: "failed", Detail: line})
 		}
 	}
-	text, err := json.Marshal(struct {
+	text, _ := json.Marshal(struct { // never fails: it has only texts
 		object
 		Errors []object `json:"errors"`
 	}{all[0], all})
-	if err != nil {
-		return []byte(err.Error())
-	}
 	return text
 }
 
