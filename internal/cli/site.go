@@ -180,11 +180,7 @@ func (w withValues) values() (map[string]json.RawMessage, error) {
 		}
 		value := json.RawMessage(strings.TrimSpace(text))
 		if !json.Valid(value) {
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				return nil, err
-			}
-			value = quoted
+			value, _ = json.Marshal(text) // never fails on a text
 		}
 		if given == nil {
 			given = map[string]json.RawMessage{}
