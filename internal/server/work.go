@@ -36,6 +36,7 @@ var mailJobs = []string{invite.MailJob, signin.MailJob, addresschange.MailJob}
 func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *sync.WaitGroup) error {
 	kinds := map[string]job.Kind{
 		tidyJob:     {Do: func(ctx context.Context, _ job.Job) error { return d.Tidy(ctx, s.Config.ActivityKeep) }, Every: tidyEvery},
+		expireJob:   {Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery},
 		failuresJob: {Do: func(ctx context.Context, _ job.Job) error { return d.SignIn.ReportFailures(ctx) }, Every: failuresEvery},
 	}
 	if s.Config.SMTP != "" {
@@ -53,7 +54,6 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 			kinds[name] = mails[name]
 		}
 	}
-	kinds[expireJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery}
 	if every := s.Config.UpdateCheck; every > 0 {
 		kinds[updatesJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Plugins.CheckUpdates(ctx, every) }, Every: updatesEvery}
 	}
