@@ -51,11 +51,12 @@ func inProgress(retryAfter time.Duration) error {
 }
 
 // Claim returns the right to carry out a request and, if it was carried out already, the answer. KeepAnswer calls
-// answer for the answer that shows an object.
+// answer for the answer that shows an object. A client that disconnects does not stop it: PostgreSQL might store a claim
+// of which nobody here knows, and retries would have to wait until its lease ends.
 func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, answer func(object any) Answer) (*Claim, *Answer, error) {
 	claim := &Claim{keys: k, caller: c, name: digest.SHA256(name), attempt: rand.Int64(), answer: answer}
 	var kept *Answer
-	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+	err := k.DB.InTx(context.WithoutCancel(ctx), func(ctx context.Context, tx *db.Tx) (err error) {
 		kept = nil
 		now := k.DB.Now()
 		if made, err := insertRequest(ctx, tx, claim, fingerprint, now); err != nil || made {

@@ -176,6 +176,42 @@ func TestLeaseIsOvertakenOnce(t *testing.T) {
 	})
 }
 
+// If the client disconnects while its claim is being committed, a retry does not wait for the end of a lease.
+func TestClaimOfWhoDisconnects(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	k := NewKeys(d)
+	userID, _ := withKeys(t, k)
+	const commit = "commit"
+	dbtest.Exec(t, d, `
+		CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN PERFORM pg_advisory_xact_lock(hashtextextended('`+commit+`', 0)); RETURN NULL; END $$`)
+	dbtest.Exec(t, d, `
+		CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON idempotency DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()`)
+	ctx, disconnect := context.WithCancel(t.Context())
+	start, end := dbtest.Meanwhile(t, d, func() error {
+		claimed, _, err := k.Claim(ctx, Caller{UserID: userID}, "name", "request", nil)
+		if err != nil {
+			return nil //nolint:nilerr // there is nothing to give up
+		}
+		return claimed.GiveUp(t.Context())
+	})
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		db.Lock(tx, commit)
+		if _, err := db.One[int](ctx, tx, nil, `SELECT 1`); err != nil { // with which the lock is taken
+			return err
+		}
+		start()
+		disconnect()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	claim(t, k, Caller{UserID: userID}, "name", Answer{})
+}
+
 // Answers that are too old are removed in short transactions, however many there are.
 func TestTidyAnswers(t *testing.T) {
 	t.Parallel()
