@@ -21,7 +21,7 @@ const (
 	// keep-alive.
 	eventsEvery = 500 * time.Millisecond
 	stillEvery  = 15 * time.Second
-	// partBytes is roughly how many bytes of events are read at once: a stream may hold streamBytes.
+	// partBytes is roughly how many bytes of events are read at once.
 	partBytes = 1 << 20
 
 	eventStream = "text/event-stream"
@@ -104,7 +104,7 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 	}
 	over := time.NewTimer(q.wait)
 	defer over.Stop()
-	err = a.eachEvents(r, c, q, over.C, func(found []event.Event, at int64) (goOn bool, err error) {
+	err = a.eachEvents(r, c, q, over.C, func(_ context.Context, found []event.Event, at int64) (goOn bool, err error) {
 		events, next = found, at
 		return len(found) == 0, nil
 	})
@@ -112,8 +112,10 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 }
 
 // eachEvents passes events to take as they come, the present ones at once. It returns when take wants no more, the time
-// is over, the client disconnects, or the caller may no longer see them.
-func (a *API) eachEvents(r *http.Request, c access.Caller, q eventQuery, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
+// is over, the client disconnects, or the caller may no longer see them. Between events, it holds no memory.
+func (a *API) eachEvents(
+	r *http.Request, c access.Caller, q eventQuery, over <-chan time.Time, take func(context.Context, []event.Event, int64) (goOn bool, err error),
+) error {
 	r = r.WithContext(event.Polling(r.Context()))
 	mayStill := a.recheck(r, c, event.MaySee)
 	for {
@@ -123,7 +125,7 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q eventQuery, over <-
 			if events, q.after, more, err = a.Events.After(ctx, c, q.after, q.limit, partBytes); err != nil {
 				return err
 			}
-			goOn, err = take(events, q.after)
+			goOn, err = take(ctx, events, q.after)
 			return err
 		})
 		if err != nil || !goOn {
@@ -157,9 +159,6 @@ func (a *API) pause(r *http.Request, over <-chan time.Time, more bool) bool {
 // streamEvents sends events as they come, in the format of browsers' EventSource. If the caller loses permission, the
 // last event is an error's body.
 func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q eventQuery) error {
-	if err := wire.Hold(w, streamBytes); err != nil {
-		return err
-	}
 	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx buffers some kilobytes
 	beginLines(w, eventStream)
 	if r.Method == http.MethodHead {
@@ -169,7 +168,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 		return nil //nolint:nilerr // the client has gone
 	}
 	sent := a.Keys.Now()
-	err := a.eachEvents(r, c, q, nil, func(events []event.Event, _ int64) (bool, error) {
+	err := a.eachEvents(r, c, q, nil, func(ctx context.Context, events []event.Event, _ int64) (bool, error) {
 		var lines []byte
 		for _, e := range events {
 			lines = append(lines, "id: "+strconv.FormatInt(e.Sequence, 10)+"\nevent: "+e.Type+"\ndata: "...)
@@ -183,6 +182,9 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 			return true, nil
 		}
 		sent = now
+		if err := inflight.From(ctx).Take(len(lines)); err != nil {
+			return false, err
+		}
 		return sendLines(w, lines) == nil, nil
 	})
 	if err != nil && r.Context().Err() == nil {

@@ -354,6 +354,28 @@ func TestEventStreamLeavesRoom(t *testing.T) {
 	})
 }
 
+// Streams that wait for events leave the memory to other requests, and get the next event.
+func TestWaitingEventStreamsLeaveRoom(t *testing.T) {
+	each(t, func(r *rig) {
+		limited := *r.api
+		limited.InFlight = inflight.New(15 << 20)
+		url := r.serve(&limited)
+		_, after := r.events(0)
+		streams := make([]*eventStream, 4)
+		for i := range streams {
+			streams[i] = r.eventStream(url, r.key, after)
+		}
+		body := `{"name":"Large","source":{"site.ts":"//` + strings.Repeat("x", 1_000_000) + `"}}`
+		if got := r.sendTo(url, r.key, "POST", "/pipeline_frontend_apps", body); got.status != 201 {
+			r.t.Errorf("beside the streams: %d %s", got.status, got.body)
+		}
+		r.number()
+		for _, stream := range streams {
+			stream.until("event: app.created")
+		}
+	})
+}
+
 // largeEvents creates an app and changes it, which makes n events of about 1 MB each, and returns its id.
 func (r *rig) largeEvents(n int) (id string) {
 	r.t.Helper()
