@@ -11,6 +11,7 @@ import (
 
 	"foyer/internal/base/clock"
 	"foyer/internal/base/dryrun"
+	"foyer/internal/base/flight"
 	"foyer/internal/base/inflight"
 	"foyer/internal/base/panics"
 	"foyer/internal/infra/db/postgres"
@@ -43,6 +44,7 @@ type DB struct {
 	postgres   *postgresDB // nil on SQLite
 	statements atomic.Int64
 	failed     atomic.Pointer[failure] // the last change that failed, nil after a later one succeeded
+	checks     flight.Group[struct{}]  // of Ready
 }
 
 // Tokens in migrations: column types, and lines for one engine.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"foyer/internal/base/inflight"
-	"foyer/internal/base/panics"
 	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db/postgres"
 	"foyer/internal/infra/db/sqlite"
@@ -23,7 +22,8 @@ var errLost = fmt.Errorf("the database's file was removed or replaced while the 
 	"but copy the file and its -wal from /proc/%d/fd first; then stop it, put both back or restore a backup, and start it", os.Getpid())
 
 // Ready checks whether requests would succeed: it reads a page, takes the lock that changes take, and fails if the last
-// change failed a short time ago, or once ctx is done.
+// change failed a short time ago, or once ctx is done. Those who ask at the same time share one check: each waits for the
+// disk, and anybody may ask.
 func (d *DB) Ready(ctx context.Context) error {
 	if err := d.Lost(); err != nil {
 		return err
@@ -33,19 +33,18 @@ func (d *DB) Ready(ctx context.Context) error {
 			return fmt.Errorf("the last change was not kept: %w", f.err)
 		}
 	}
-	checked := make(chan error, 1)
-	go func() { checked <- panics.Catch(func() error { return d.check(ctx) }) }()
-	select {
-	case err := <-checked:
-		return err
-	case <-ctx.Done(): // SQLite waits for the lock of another process, whatever ctx says
-		return classify(ctx.Err())
-	}
+	// SQLite waits for the lock of another process, whatever ctx says.
+	_, err := d.checks.Do(ctx, "", func(ctx context.Context) (struct{}, error) { return struct{}{}, d.check(ctx) })
+	return classify(err)
 }
+
+// checkTime is how long a check may take.
+const checkTime = 5 * time.Second
 
 // check reads a page and takes the lock.
 func (d *DB) check(ctx context.Context) error {
-	ctx = purpose.With(inflight.Uncounted(ctx), "ready")
+	ctx, cancel := context.WithTimeout(purpose.With(inflight.Uncounted(ctx), "ready"), checkTime)
+	defer cancel()
 	const first = `SELECT name FROM migrations ORDER BY name LIMIT 1`
 	if _, err := One[string](ctx, d, nil, first); err != nil {
 		return err

@@ -173,3 +173,44 @@ func TestNotReadyInTime(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+// Who asks while a check is under way shares it: anybody may ask, and each check waits for the disk.
+func TestReadyIsSharedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	u := dbtest.Postgres(t)
+	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
+	const asking = 5
+	ready, before := make(chan error, asking), dbtest.Statements(d)
+	err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Changed(ctx, tx, `LOCK TABLE migrations IN EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		go func() { ready <- d.Ready(t.Context()) }()
+		if err := dbtest.AwaitWaiting(t.Context(), beside, 1, ready); err != nil {
+			return err
+		}
+		for range asking - 1 {
+			waits := waiting{t.Context(), make(chan struct{}, 100)}
+			go func() { ready <- d.Ready(waits) }()
+			<-waits.begun
+		}
+		return nil
+	})
+	for range asking {
+		err = errors.Join(err, <-ready)
+	}
+	if n := dbtest.Statements(d) - before; err != nil || n != 2 {
+		t.Errorf("%d statements, %v; want the 2 of one check", n, err)
+	}
+}
+
+// waiting tells when somebody begins to wait for its end.
+type waiting struct {
+	context.Context //nolint:containedctx // it is a context
+	begun           chan struct{}
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.begun <- struct{}{}
+	return w.Context.Done()
+}
