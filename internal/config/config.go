@@ -112,13 +112,13 @@ func (b Bootstrap) GivenKey() (string, error) {
 	return key, nil
 }
 
-// Load reads the settings: first from flags, then from the environment, a list like os.Environ's. An empty value counts
-// as unset. The error names every wrong setting on a line of its own, and never repeats a secret.
+// Load reads the settings: first from flags, then from the environment, a list like os.Environ's. White space around a
+// variable's value is no part of it, and an empty value counts as unset. The error names every wrong setting on a line of its own, and never repeats a secret.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	variables := map[string]string{}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		variables[name] = value
+		variables[name] = strings.TrimSpace(value) // like readSecret: some files of variables end a value with a line break
 	}
 	c := Config{Unknown: unknown(variables)}
 	var errs []error
@@ -149,11 +149,7 @@ func lookUp(s Setting, variables, flags map[string]string) (value, from string, 
 	if v := flags[s.Flag()]; v != "" && !s.Secret {
 		return v, "--" + s.Flag(), nil
 	}
-	v := variables[s.Variable()]
-	if s.Secret { // like readSecret
-		v = strings.TrimSpace(v)
-	}
-	if v != "" {
+	if v := variables[s.Variable()]; v != "" {
 		return v, s.Variable(), nil
 	}
 	if path := variables[s.Variable()+"_FILE"]; s.Secret && s.Name != bootstrapKey && path != "" {

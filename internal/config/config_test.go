@@ -78,7 +78,7 @@ var cases = []struct {
 		name: "OIDC_ISSUER", field: func(c Config) any { return c.OIDC.Issuer },
 		unset: "", good: "https://login.example.com/realms/a", want: "https://login.example.com/realms/a",
 		alsoGood: []string{"http://127.0.0.1:5556/dex", "http://localhost", "http://[::1]:1"},
-		wrong:    []string{"login.example.com", "http://login.example.com", "https://u:hunter2@h.example", "https://h.example?a", "https://h.example/ ", "ftp://h.example", "https://"},
+		wrong:    []string{"login.example.com", "http://login.example.com", "https://u:hunter2@h.example", "https://h.example?a", "https://h.example/a b", "ftp://h.example", "https://"},
 	},
 	{name: "OIDC_CLIENT_ID", field: func(c Config) any { return c.OIDC.ClientID }, unset: "", good: "foyer", want: "foyer"},
 	{name: "OIDC_CLIENT_SECRET", field: func(c Config) any { return c.OIDC.ClientSecret }, secret: true, unset: "", good: "s", want: "s"},
@@ -216,6 +216,8 @@ func TestSettings(t *testing.T) {
 			check("unset", test.unset, nil, nil)
 			check("empty", test.unset, []string{variable + "="}, map[string]string{flag: ""})
 			check("variable", test.want, []string{variable + "=" + test.good}, nil)
+			check("line break", test.want, []string{variable + "=" + test.good + "\r\n"}, nil)
+			check("blank", test.unset, []string{variable + "=" + strings.Repeat(" ", len(goodSecret))}, nil)
 			path := filepath.Join(t.TempDir(), "file")
 			if err := os.WriteFile(path, []byte(test.good+"\n"), 0o600); err != nil {
 				t.Fatal(err)
@@ -223,8 +225,6 @@ func TestSettings(t *testing.T) {
 			if Settings[i].Secret {
 				check("file", test.want, []string{variable + "_FILE=" + path}, nil)
 				check("flag", test.unset, nil, map[string]string{flag: test.good})
-				check("line break", test.want, []string{variable + "=" + test.good + "\n"}, nil)
-				check("blank", test.unset, []string{variable + "=" + strings.Repeat(" ", len(goodSecret))}, nil)
 			} else {
 				check("file", test.unset, []string{variable + "_FILE=" + path}, nil)
 				check("flag", test.want, []string{variable + "=not looked at"}, map[string]string{flag: test.good})
