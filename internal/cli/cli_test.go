@@ -36,6 +36,21 @@ func dataFolder(t *testing.T) []string {
 	return []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
 }
 
+// A variable may end with a line break, as one does that is read from a file.
+func TestLineBreakAfterAVariable(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(server.Close)
+	_, _, complaints := callIn(t, []string{"FOYER_URL=" + server.URL + "\r\n", "FOYER_KEY=foy_x\n"}, "user", "get")
+	if len(asked) == 0 || <-asked != "Bearer foy_x" {
+		t.Error(complaints)
+	}
+}
+
 // asking returns an environment with a server.
 func asking(url string) []string { return []string{"FOYER_URL=" + url, "FOYER_KEY=foy_x"} }
 

@@ -47,7 +47,7 @@ func newEnvironment(environ []string, stderr io.Writer) *environment {
 	e.config = sync.OnceValues(e.load)
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		e.variables[name] = value
+		e.variables[name] = strings.TrimSpace(value) // as config.Load does
 	}
 	return e
 }
@@ -157,7 +157,7 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 // server returns the server and key that a command uses.
 func (e *environment) server() (profile.Profile, error) {
 	kept := e.profiles()
-	url, key := e.flags["url"], strings.TrimSpace(e.variables["FOYER_KEY"])
+	url, key := e.flags["url"], e.variables["FOYER_KEY"]
 	if url == "" && e.flags["profile"] == "" {
 		url = e.variables["FOYER_URL"]
 	}

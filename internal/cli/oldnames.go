@@ -80,7 +80,7 @@ func (e *environment) beforeProfile() beforeProfile {
 		return "FOYER_URL"
 	case e.meansDatabase(nil):
 		return "the database here"
-	case strings.TrimSpace(e.variables["FOYER_KEY"]) != "":
+	case e.variables["FOYER_KEY"] != "":
 		return "FOYER_KEY"
 	}
 	return ""
