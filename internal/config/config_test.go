@@ -145,7 +145,7 @@ var cases = []struct {
 	{
 		name: "UPDATE_CHECK", field: func(c Config) any { return c.UpdateCheck },
 		unset: 6 * time.Hour, good: "12h", want: 12 * time.Hour,
-		alsoGood: []string{"off", "6h", "7d"}, wrong: []string{"5h", "0", "never"},
+		alsoGood: []string{"off", "6h", "365d"}, wrong: []string{"5h", "0", "never", "366d", "99999d"},
 	},
 	{
 		name: "UPSTREAM_ALLOW", field: func(c Config) any { return c.UpstreamAllow },

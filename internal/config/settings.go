@@ -51,7 +51,7 @@ var Settings = []Setting{
 	{"ACTIVITY_ADDRESSES", "off", "Keep in the activity which client address a change came from: on or off.", false, value(func(c *Config) *bool { return &c.ActivityAddresses }, onOff)},
 	{"TRUSTED_PROXIES", "", "Whose X-Forwarded-For is believed: CIDRs, separated by commas (default: nobody's).", false, value(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, list(prefix))},
 	{"INVITE_TTL", "72h", "How long invites live, unless the inviter chooses another time: 1s to 30d.", false, value(func(c *Config) *time.Duration { return &c.InviteTTL }, duration(time.Second, 30*24*time.Hour))},
-	{"UPDATE_CHECK", "6h", "How often the repositories of installed apps are asked for newer versions: 6h or more, or off.", false, value(func(c *Config) *time.Duration { return &c.UpdateCheck }, orOff(duration(6*time.Hour, 0)))},
+	{"UPDATE_CHECK", "6h", "How often the repositories of installed apps are asked for newer versions: 6h to 365d, or off.", false, value(func(c *Config) *time.Duration { return &c.UpdateCheck }, orOff(duration(6*time.Hour, 365*day)))},
 	{"UPSTREAM_ALLOW", "", "Private addresses that app urls may reach: CIDRs, separated by commas (default: none).", false, value(func(c *Config) *[]netip.Prefix { return &c.UpstreamAllow }, list(prefix))},
 	{"WEBHOOK_ALLOW", "", "Private addresses that webhooks may be sent to: CIDRs, separated by commas (default: none).", false, value(func(c *Config) *[]netip.Prefix { return &c.WebhookAllow }, list(prefix))},
 	{"DEMO", "on", "Whether the first start makes a site with an app to look at, if no BOOTSTRAP setting is there: on or off.", false, value(func(c *Config) *bool { return &c.Demo }, onOff)},
