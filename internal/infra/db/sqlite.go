@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"foyer/internal/infra/db/queue"
@@ -26,7 +27,17 @@ var (
 func writerPragmas(path string) []string {
 	return slices.Concat(sqlitePragmas, []string{
 		"cache_size = -8192", fmt.Sprintf("wal_autocheckpoint = %d", logPages(freeSpace(path))),
+		"temp_store_directory = '" + strings.ReplaceAll(folderOf(path), "'", "''") + "'",
 	})
+}
+
+// folderOf returns the folder in which SQLite has the log of a file, and all connections have their temporary files, too:
+// what SQLite would take for these, such as /tmp, may not be writable, or be in memory.
+func folderOf(path string) string {
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		path = file
+	}
+	return filepath.Dir(path)
 }
 
 const (
