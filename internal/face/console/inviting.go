@@ -29,8 +29,18 @@ type Outcome struct {
 	Fault   string // why it was not invited; "": it was
 }
 
+// Refused counts the addresses that were not invited.
+func (p Inviting) Refused() (n int) {
+	for _, o := range p.Outcomes {
+		if o.Fault != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Invited counts the invited addresses.
-func (p Inviting) Invited() int { return len(p.Outcomes) - len(p.Left) }
+func (p Inviting) Invited() int { return len(p.Outcomes) - p.Refused() }
 
 func showInviting(v *visit) (markup.Page, error) {
 	if v.nobody() {
@@ -89,6 +99,9 @@ func (v *visit) days(field string, most int) (int, error) {
 	return days, nil
 }
 
+// unique is the API's code for an address that is in the form twice. Invited once more, it would get another link instead.
+const unique = "unique"
+
 // invitePeople invites each valid address, and shows the outcome for each.
 func invitePeople(v *visit) (next, error) {
 	if v.nobody() { // the form is from another tab, or from an earlier page
@@ -107,8 +120,8 @@ func invitePeople(v *visit) (next, error) {
 		return next{}, refused.err() // the form is shown again, with what is wrong
 	}
 	var left []string
-	for _, o := range outcomes {
-		if o.Fault != "" {
+	for i, o := range outcomes {
+		if o.Fault != "" && made[i].Error.Code != unique {
 			left = append(left, o.Address)
 		}
 	}
