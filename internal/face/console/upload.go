@@ -149,7 +149,7 @@ func (c *Console) downloadSource(w http.ResponseWriter, r *http.Request) {
 	}
 	var packed bytes.Buffer
 	if err == nil {
-		err = folder.Pack(&packed, app.Name, app.Source)
+		err = folder.Pack(&packed, app.Name, app.Source, c.Keys.Now())
 	}
 	if err == nil {
 		err = wire.Hold(w, packed.Len())

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/source"
@@ -138,11 +139,12 @@ func read(entry *zip.File, name string) (string, error) {
 	return string(content), nil
 }
 
-// Pack writes files into a zip, in a folder with a name.
-func Pack(w io.Writer, name string, files map[string]string) error {
+// Pack writes files into a zip, in a folder with a name. They have the time at: without one, an unpacked file is from before
+// 1980, and some tools refuse to pack it again.
+func Pack(w io.Writer, name string, files map[string]string, at time.Time) error {
 	archive := zip.NewWriter(w)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		entry, err := archive.Create(Name(name) + "/" + file)
+		entry, err := archive.CreateHeader(&zip.FileHeader{Name: Name(name) + "/" + file, Method: zip.Deflate, Modified: at})
 		if err == nil {
 			_, err = io.WriteString(entry, files[file])
 		}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/source"
@@ -46,8 +47,18 @@ func TestBackAndForth(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"site.ts": "export {}\r\n", "src/a.css": "", "img/x.png": "\x00\xff"}
 	var packed bytes.Buffer
-	if err := folder.Pack(&packed, "Größe: a/b", files); err != nil {
+	at := time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+	if err := folder.Pack(&packed, "Größe: a/b", files, at); err != nil {
 		t.Fatal(err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range archive.File {
+		if !entry.Modified.Equal(at) {
+			t.Errorf("%s is from %s", entry.Name, entry.Modified)
+		}
 	}
 	got, leftOut, err := folder.Unpack(packed.Bytes())
 	if err != nil || len(leftOut) > 0 || !maps.Equal(got, files) {
