@@ -21,6 +21,9 @@ const maxEntries = 10_000
 // entryMark begins each entry of a zip's directory.
 var entryMark = []byte("PK\x01\x02")
 
+// encrypted is the flag of an entry that is protected by a password.
+const encrypted = 1
+
 // field is the form's name for the zip.
 const field = "zip"
 
@@ -124,6 +127,9 @@ func common(entries []*zip.File) string {
 
 // read unpacks one file, whatever size its header claims.
 func read(entry *zip.File, name string) (string, error) {
+	if entry.Flags&encrypted != 0 {
+		return "", fault.Field(fault.Unparsable, field, "%q is protected by a password: pack the files without one.", name)
+	}
 	r, err := entry.Open()
 	if err != nil {
 		return "", fault.Field(fault.Unparsable, field, "%q cannot be unpacked.", name)

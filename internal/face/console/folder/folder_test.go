@@ -144,6 +144,15 @@ func TestHostileZips(t *testing.T) {
 	}
 }
 
+// Who has packed with a password can read what to do.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	packed := pack(t, map[string]string{"site.ts": "x"}, func(h *zip.FileHeader) { h.Flags |= 1 })
+	if _, _, err := folder.Unpack(packed); err == nil || !strings.Contains(err.Error(), `"site.ts" is protected by a password`) {
+		t.Error(err)
+	}
+}
+
 // The unpacked files are within an app's bounds for any input.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, map[string]string{"a/site.ts": "x", "a/b/c.css": "y"}, nil))
