@@ -30,7 +30,8 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 	return changed == 1, err
 }
 
-// Count is Take with a fault as the result: over the limit, it says when the period ends. A limit of 0 means no limit.
+// Count is Take with a fault as the result: over the limit, it says when the period ends, and how many uses are left until
+// then. A limit of 0 means no limit.
 func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now time.Time, lasting time.Duration, what string) error {
 	if limit == 0 || n == 0 {
 		return nil
@@ -38,16 +39,27 @@ func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now 
 	if ok, err := Take(ctx, tx, kind, item, n, limit, now, lasting); ok || err != nil {
 		return err
 	}
-	since, err := db.One[time.Time](ctx, tx, nil, `SELECT since FROM quotas WHERE kind = $1 AND item = $2`, kind, item)
+	taken, err := db.One(ctx, tx, (*period).fields, `SELECT since, used FROM quotas WHERE kind = $1 AND item = $2`, kind, item)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}
-	wait := since.Add(lasting).Sub(now)
+	wait, left := taken.since.Add(lasting).Sub(now), limit-taken.used
 	if wait <= 0 { // n alone exceeds the limit
-		wait = lasting
+		wait, left = lasting, limit
+	}
+	if left > 0 {
+		return fault.Later(fault.QuotaExceeded, wait, "At most %d %s, and only %d left now: try fewer, or again later.", limit, what, left)
 	}
 	return fault.Later(fault.QuotaExceeded, wait, "At most %d %s: try again later.", limit, what)
 }
+
+// period is the current or last period of a quota.
+type period struct {
+	since time.Time
+	used  int
+}
+
+func (p *period) fields() []any { return []any{&p.since, &p.used} }
 
 // CountMail counts a mail that a user has sent to an address, which may belong to a stranger; limit is for one day.
 func CountMail(ctx context.Context, tx *db.Tx, email string, limit int, now time.Time) error {

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Each kind and item has a quota of its own, and a new period once the old one is over, or lies in the future. A
-// refusal says when the period ends.
+// refusal says when the period ends, and what is left until then.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -23,25 +24,30 @@ func TestCount(t *testing.T) {
 			n, limit   int
 			after      time.Duration
 			wait       time.Duration // 0: it is allowed
+			left       string        // as the refusal says; "": none
 		}{
-			{"mail", "b", 2, 2, 0, 0},
-			{"link", "a", 2, 2, time.Minute, 0},
-			{"mail", "a", 1, 3, 2 * time.Minute, 0},
-			{"mail", "a", 2, 3, 3 * time.Minute, 0},
-			{"mail", "a", 1, 3, 4 * time.Minute, 58 * time.Minute},
-			{"link", "a", 1, 2, 4 * time.Minute, 57 * time.Minute},
-			{"mail", "a", 1, 0, 4 * time.Minute, 0},
-			{"mail", "a", 0, 3, 4 * time.Minute, 0},
-			{"mail", "a", 1, 4, 4 * time.Minute, 0},
-			{"mail", "c", 4, 3, 4 * time.Minute, time.Hour},
-			{"mail", "a", 3, 3, 62 * time.Minute, 0},
-			{"mail", "a", 5, 3, 3 * time.Hour, time.Hour},
-			{"mail", "a", 3, 3, -time.Hour, 0},
+			{"mail", "b", 2, 2, 0, 0, ""},
+			{"link", "a", 2, 2, time.Minute, 0, ""},
+			{"mail", "a", 1, 3, 2 * time.Minute, 0, ""},
+			{"mail", "a", 3, 3, 2 * time.Minute, time.Hour, "2 left"},
+			{"mail", "a", 2, 3, 3 * time.Minute, 0, ""},
+			{"mail", "a", 1, 3, 4 * time.Minute, 58 * time.Minute, ""},
+			{"link", "a", 1, 2, 4 * time.Minute, 57 * time.Minute, ""},
+			{"mail", "a", 1, 0, 4 * time.Minute, 0, ""},
+			{"mail", "a", 0, 3, 4 * time.Minute, 0, ""},
+			{"mail", "a", 1, 4, 4 * time.Minute, 0, ""},
+			{"mail", "c", 4, 3, 4 * time.Minute, time.Hour, "3 left"},
+			{"mail", "a", 3, 3, 62 * time.Minute, 0, ""},
+			{"mail", "a", 5, 3, 3 * time.Hour, time.Hour, "3 left"},
+			{"mail", "a", 3, 3, -time.Hour, 0, ""},
 		} {
 			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				return quota.Count(ctx, tx, step.kind, step.item, step.n, step.limit, start.Add(step.after), time.Hour, "things")
 			})
 			if step.wait == 0 && err != nil || step.wait > 0 && (!fault.Is(err, fault.QuotaExceeded) || fault.Of(err)[0].RetryAfter != step.wait) {
+				t.Errorf("%d: %+v, %v", i, step, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "left") != (step.left != "") || err != nil && !strings.Contains(err.Error(), step.left) {
 				t.Errorf("%d: %+v, %v", i, step, err)
 			}
 		}
