@@ -176,6 +176,7 @@ func TestSignInPage(t *testing.T) {
 	v.want(403, "does not let users sign in with a key", v.post("/console/session", "key", s.key))
 	sent := v.post("/console/session/mail", "email", "ada@x.example")
 	v.want(202, "Check your mail", sent)
+	v.want(202, "</bdi> belongs to a user here, or was invited, a mail with a link", sent)
 	stranger := v.post("/console/session/mail", "email", "eve@x.example")
 	if stranger.status != sent.status || strings.ReplaceAll(stranger.body, "eve@", "ada@") != sent.body {
 		t.Errorf("a stranger gets another answer: %d %s", stranger.status, stranger.body)
