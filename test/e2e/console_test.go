@@ -3,9 +3,12 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"foyer/client"
@@ -202,4 +205,30 @@ func TestTryPageOnASmallScreen(t *testing.T) {
 	if cut, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](overflow)); err != nil || len(cut) > 0 {
 		t.Errorf("cut off: %s, %v", cut, err)
 	}
+}
+
+// Whoever stops the browser while a host does not answer can correct the address, and press the button again.
+func TestStoppedInstall(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and answers nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	repo := upstreamtest.NewHost(t).Repo(t, "clock")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, map[string]string{"plugin.json": `{"name": "Clock"}`}))
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	s["UPSTREAM_ALLOW"] = "127.0.0.0/8"
+	i := launch(t, s)
+	ctx := browser(t)
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
+	const install = `button[value="git"]`
+	stop := chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, page.StopLoading, cdp.Empty{})
+		return err
+	})
+	look(ctx, t, "stopped", "Add an app", to(i.url+"/console/@current/apps/new?way=git"), fill("url", "http://"+silent.Addr().String()+"/clock"),
+		chromedp.Click(chromedp.CSS(install)), becomes("true", `document.querySelector('`+install+`').ariaBusy === "true"`), stop)
+	look(ctx, t, "pressed again", "Clock", fill("url", repo.URL), leave(chromedp.Click(chromedp.CSS(install))))
 }

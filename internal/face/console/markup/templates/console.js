@@ -68,21 +68,18 @@ each('select[data-submit]', field => {
   field.addEventListener('change', () => { if (!byKey) field.form.requestSubmit() })
 })
 
-// Buttons that say that they are busy.
+// Buttons that say that they are busy. They can be pressed again: the user may have stopped the browser, and the server does
+// a form only once.
 addEventListener('submit', event => {
   const button = event.submitter
   if (!button?.dataset.busy) return
-  setTimeout(() => { // after the browser has read the form: a disabled button is not sent
-    button.dataset.idle ??= button.lastChild.data
-    button.lastChild.data = button.dataset.busy
-    button.setAttribute('aria-busy', 'true')
-    button.disabled = true
-  })
+  button.dataset.idle ??= button.lastChild.data
+  button.lastChild.data = button.dataset.busy
+  button.setAttribute('aria-busy', 'true')
 })
 addEventListener('pageshow', () => each('button[aria-busy]', button => {
   button.lastChild.data = button.dataset.idle
   button.removeAttribute('aria-busy')
-  button.disabled = false
 }))
 
 // Results of the search, while the user types.
