@@ -169,10 +169,10 @@ func MayRead(c access.Caller) error {
 // MayManage reports whether a caller may change an organization's plugins.
 func MayManage(c access.Caller) error {
 	if c.Organization.AppAccess < access.InstallApps {
-		return fault.New(fault.Denied, "This organization may not change apps.")
+		return fault.New(fault.Denied, "This organization may not change apps and sites.")
 	}
 	if c.Level < access.Admin && !c.Organization.MembersCanManageApps {
-		return fault.New(fault.Denied, "Only admins and owners may change the apps of this organization.")
+		return fault.New(fault.Denied, "Only admins and owners may change the apps and sites of this organization.")
 	}
 	return nil
 }
