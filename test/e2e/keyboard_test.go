@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -161,10 +163,28 @@ func TestKeys(t *testing.T) {
 	}
 	look(ctx, t, "keys", "Banner", leave(chromedp.KeyEvent(kb.Enter)))
 
+	if err := chromedp.Do(ctx, chromedp.Focus(chromedp.CSS(".finder input")), compose("bann")); err != nil {
+		t.Fatal(err)
+	}
+	is("the search finds", `document.querySelector(".finder .found a")?.innerText.includes("Banner")`)
+	k.press(kb.ArrowDown)
+	if at := k.at(); at != "Search for anything" {
+		t.Errorf("an arrow in an input method leads to %q", at)
+	}
+
 	look(ctx, t, "keys", "Apps", to(i.url+"/console/@current/apps"))
 	k.reach("State")
 	is("what is sent is counted", `(() => { window.sent = 0; addEventListener("submit", () => { sent++ }); return true })()`)
 	k.press(kb.ArrowDown)
 	k.press(kb.ArrowDown)
 	is("arrows choose, and send nothing", `document.activeElement.value === "disabled" && window.sent === 0`)
+}
+
+// compose begins a text in an input method, as people type Chinese or Japanese.
+func compose(text string) step {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		end := int64(len(text))
+		_, err := cdp.Call(ctx, t, input.ImeSetComposition, input.ImeSetCompositionParams{Text: text, SelectionStart: end, SelectionEnd: end})
+		return err
+	})
 }

@@ -106,6 +106,7 @@ if (finder) {
     }, 250)
   })
   finder.addEventListener('keydown', event => {
+    if (event.isComposing) return // an input method has its own list
     if (event.key === 'Escape') { close(); field.focus() }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (!step || list.hidden) return
