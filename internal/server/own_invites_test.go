@@ -230,9 +230,11 @@ func TestHandedLinkOfAUser(t *testing.T) {
 		for _, do := range []string{"decline", "accept"} {
 			invite := must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 			path := strings.TrimPrefix(must(theirs.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
-			for _, other := range []*visitor{visit(t, s, ""), visit(t, s, key)} {
-				if got := other.post(path, "answer", do); got.status != 403 || !strings.Contains(got.body, "sign in") {
-					t.Errorf("%d %s", got.status, got.body)
+			for way, other := range map[string]*visitor{`href="/console">Sign in</a>`: visit(t, s, ""), "<button>Sign out</button>": visit(t, s, key)} {
+				for _, got := range []shown{other.get(path), other.post(path, "answer", do)} {
+					if got.status != 403 || !strings.Contains(got.body, way) {
+						t.Errorf("%d %s, want %s", got.status, got.body, way)
+					}
 				}
 			}
 			v := visit(t, s, s.key)

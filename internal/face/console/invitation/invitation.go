@@ -77,7 +77,7 @@ func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Pag
 		}
 		if err != nil {
 			p.Report(w, r, err)
-			status, shown = wire.SetHeaders(w, err), p.errorPage(w, err)
+			status, shown = wire.SetHeaders(w, err), p.errorPage(w, r, err)
 		}
 		p.Write(w, r, templates, status, shown)
 	})
@@ -224,7 +224,7 @@ func NamesIn(form url.Values) invite.Names {
 }
 
 // errorPage is the page for an error.
-func (p *Pages) errorPage(w http.ResponseWriter, err error) markup.Page {
+func (p *Pages) errorPage(w http.ResponseWriter, r *http.Request, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {
@@ -233,7 +233,10 @@ func (p *Pages) errorPage(w http.ResponseWriter, err error) markup.Page {
 	case fault.Expired:
 		return markup.Fill("expired.html", Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt})
 	case fault.Denied:
-		return markup.Fill("withdrawn.html", Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail})
+		return markup.Fill("withdrawn.html", Withdrawn{
+			OrganizationName: name, Inviter: inviter, Detail: first.Detail,
+			SignsIn: invite.IsKnownUser(err), Other: p.other(r, f.opened.TargetEmail), Prefix: p.Base().EscapedPath(),
+		})
 	case fault.Internal:
 		return markup.Fill("failed.html", Failed{Detail: first.Detail, RequestID: p.RequestID(w)})
 	default:

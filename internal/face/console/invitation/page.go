@@ -129,6 +129,9 @@ type Withdrawn struct {
 	OrganizationName string
 	Inviter          Person
 	Detail           string // why, and what would help
+	SignsIn          bool   // it can be accepted by who signs in as its address
+	Other            string // the address that the browser is signed in as instead; may be ""
+	Prefix           string // the path of the base url
 }
 
 // Failed is the page of every other failure.

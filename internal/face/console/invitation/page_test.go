@@ -53,6 +53,7 @@ func pages(organization, name, message string) map[string]markup.Page {
 		"unknown":   markup.Fill("unknown.html", Unknown{}),
 		"expired":   markup.Fill("expired.html", Expired{OrganizationName: organization, Inviter: inviter, ExpiresAt: until}),
 		"withdrawn": markup.Fill("withdrawn.html", Withdrawn{OrganizationName: organization, Inviter: inviter, Detail: message}),
+		"sign in":   markup.Fill("withdrawn.html", Withdrawn{OrganizationName: organization, Inviter: inviter, Detail: message, SignsIn: true, Other: name, Prefix: "/at/home"}),
 		"failed":    markup.Fill("failed.html", Failed{Detail: message, RequestID: "01J9ZK6Q"}),
 	}
 }
