@@ -107,6 +107,19 @@ func TestConsoleApp(t *testing.T) {
 	})
 }
 
+// Whoever names an app reads that its plugin.json may give it another name again.
+func TestConsoleNameAndManifest(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: map[string]string{"plugin.json": `{"name": "Banner"}`}}))(t)
+	text := "export {}"
+	must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"site.ts": &text}}))(t)
+	v, page := visit(t, s, s.key), "/console/@current/apps/"+itoa(app.ID)
+	v.want(200, "Going to a version whose <code>plugin.json</code> sets a name or description replaces these.", v.get(page))
+	v.want(200, "The app is now called Poster.", v.post(page, "do", "describe", "name", "Poster"))
+	v.want(200, "Banner is now at version 1.", v.post(page+"/versions/1", "do", "return"))
+}
+
 // The faults of a form are linked to its fields, and get the focus.
 func TestConsoleFaultsOfFields(t *testing.T) {
 	t.Parallel()
@@ -128,7 +141,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="text"` + marks + `"`, app + "/source?file=site.ts", []string{"do", "review", "filename", "site.ts", "sha256", "x"}},
 			{`name="zip" accept=".zip,application/zip"` + marks + ` zip_note"`, app + "/source/upload", []string{"do", "review"}},
 			{`name="zip" accept=".zip,application/zip"` + marks + ` zip_note"`, app + "/source/upload", []string{"do", "save"}},
-			{`name="name"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
+			{`name="name"` + marks + ` name_note"`, app, []string{"do", "describe", "name", long, "description", long}},
 			{`name="description"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
 			{`name="url"` + marks + ` url_note"`, "/console/@current/apps/new", []string{"do", "git", "url", "x"}},
 			{`name="name"` + marks + `"`, "/console/@current/apps/new", []string{"do", "source"}},
