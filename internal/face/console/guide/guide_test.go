@@ -65,6 +65,15 @@ func TestGuides(t *testing.T) {
 	}
 }
 
+// The name of an organization cannot turn the text around it.
+func TestNameOfAnOrganization(t *testing.T) {
+	t.Parallel()
+	named := access.Organization{ID: "01926f4e-7d3b-7c6e-9d2a-0b1c2d3e4f50", Name: "A & \u202ecme"}
+	if body := get(t, acme, "/docs", named).Body.String(); !strings.Contains(body, "<strong><bdi>A &amp; cme</bdi></strong>, the organization that you are signed in to") {
+		t.Error(body)
+	}
+}
+
 // A search finds the guides and operations that contain all the words.
 func TestSearch(t *testing.T) {
 	t.Parallel()
@@ -115,7 +124,7 @@ func TestSamplesKnowTheReader(t *testing.T) {
 			"curl &#34;https://h.example/it%27s%26%24b/api/organizations/01981f0e" + list,
 			"foyer app list \\\n  --url &#34;https://h.example/it%27s%26%24b&#34; \\\n  --organization 01981f0e</code>",
 			"foyer key list \\\n  --url &#34;https://h.example/it%27s%26%24b&#34;</code>",
-			"c.Organization(&#34;01981f0e&#34;)", "<strong>A&lt;b&gt;</strong>",
+			"c.Organization(&#34;01981f0e&#34;)", "<strong><bdi>A&lt;b&gt;</bdi></strong>",
 		}},
 	} {
 		body := get(t, c.baseURL, "/docs", c.in).Body.String() + get(t, c.baseURL, "/docs/reference/apps", c.in).Body.String() +

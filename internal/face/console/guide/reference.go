@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/compress"
+	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
@@ -60,6 +61,9 @@ func (g *Guides) forAnybody() (map[string]wire.Kept, error) {
 	return all, nil
 }
 
+// maxName is the longest part of the name of an organization that is shown, in characters.
+const maxName = 100
+
 // in is the query parameter that names the organization of a page.
 const in = "in"
 
@@ -69,7 +73,7 @@ func (g *Guides) fill(part string, of access.Organization, named string) (wire.K
 	flag, name := "", "<code>@current</code>, the organization of the key"
 	if of.ID != "" {
 		flag = " \\\n  --organization " + of.ID
-		name = "<strong>" + html.EscapeString(of.Name) + "</strong>, the organization that you are signed in to"
+		name = "<strong><bdi>" + html.EscapeString(plaintext.VisibleLine(of.Name, maxName)) + "</bdi></strong>, the organization that you are signed in to"
 	}
 	body := strings.NewReplacer(
 		"{root}", g.prefix(), "{in}", filled.In(), "{base_url}", html.EscapeString(literal.Replace(g.BaseURL)), "{organization}", cmp.Or(of.ID, access.Current),
