@@ -35,3 +35,24 @@ func TestFlushEnds(t *testing.T) {
 		}
 	})
 }
+
+// Notes are stored although others cannot be.
+func TestFlushesDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var begun time.Duration
+		begin := time.Now()
+		waits := func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		stores := func(ctx context.Context) error {
+			begun = time.Since(begin)
+			return ctx.Err()
+		}
+		Server{Log: slog.New(slog.DiscardHandler)}.flushOnce(t.Context(), []func(context.Context) error{waits, stores})
+		if begun != 0 {
+			t.Errorf("it began after %v", begun)
+		}
+	})
+}

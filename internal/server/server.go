@@ -328,13 +328,18 @@ func (s Server) flush(ctx context.Context, notes ...func(context.Context) error)
 	}
 }
 
-// flushOnce has one timeout for all notes, because a stop waits for them.
+// flushOnce has one timeout for all notes, because a stop waits for them. None waits for another, which may wait for a row
+// that somebody at a prompt has locked.
 func (s Server) flushOnce(ctx context.Context, notes []func(context.Context) error) {
 	limited, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
+	var flushing sync.WaitGroup
 	for _, flush := range notes {
-		if err := flush(limited); err != nil && ctx.Err() == nil { // otherwise the last flush tries again
-			s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
-		}
+		flushing.Go(func() {
+			if err := flush(limited); err != nil && ctx.Err() == nil { // otherwise the last flush tries again
+				s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
+			}
+		})
 	}
+	flushing.Wait()
 }
