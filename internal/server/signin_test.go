@@ -4,6 +4,7 @@ import (
 	"context"
 	"html"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -306,4 +307,19 @@ func TestSignInFromAnOldBrowser(t *testing.T) {
 		}
 	}
 	v.want(200, "overview", v.send("POST", path, "", "Origin", s.URL))
+}
+
+// Users whose address is not verified read how they can verify it on this server, if they can.
+func TestConsoleSaysHowAnAddressIsVerified(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	byProvider, _ := withProvider(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	for how, s := range map[string]*running{
+		"": start(t, config.Config{}), ": a sign-in with Acme & Söhne verifies it": byProvider,
+		": a sign-in by a link in a mail verifies it": start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"}),
+	} {
+		v := visit(t, s, s.key)
+		v.want(200, "not verified"+how+"</span>", v.get("/console/profile"))
+		v.want(200, "an address that is verified are shown"+how+".", v.get("/console/invitations"))
+	}
 }

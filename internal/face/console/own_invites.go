@@ -25,12 +25,14 @@ type OwnInvites struct {
 	Email string
 	Guest bool
 	Then  string // the path of the page to go on to
+
+	Verifies string // how a user verifies their address; "": they cannot
 }
 
 func showOwnInvites(v *visit) (markup.Page, error) {
 	l, err := list(v, "invitations", v.client.ListOwnInvites)
 	then := v.console.within(v.request.URL.Query().Get("then"), v.console.root()+l.Around.In)
-	return markup.Fill("own_invites.html", OwnInvites{List: l, Email: v.identity.Person.Email, Then: then}), err
+	return markup.Fill("own_invites.html", OwnInvites{List: l, Email: v.identity.Person.Email, Then: then, Verifies: v.console.verifies()}), err
 }
 
 func acceptOwnInvite(v *visit) (next, error) {

@@ -17,6 +17,19 @@ type Profile struct {
 	User   client.User
 	Mails  bool // there is a mail server to confirm another address with
 	Nobody bool // they have no address yet, and need not confirm one
+
+	Verifies string // how they verify their address; "": they cannot
+}
+
+// verifies says how people verify their address here; "": they cannot.
+func (c *Console) verifies() string {
+	switch {
+	case c.ByMail:
+		return "a sign-in by a link in a mail verifies it"
+	case c.Provider != "":
+		return sentence("a sign-in with %s verifies it", c.Provider)
+	}
+	return ""
 }
 
 // EditSelf reports whether they may change their profile in this session.
@@ -24,7 +37,7 @@ func (p Profile) EditSelf() bool { return p.Offer.EndSessions } // it needs the 
 
 func showProfile(v *visit) (markup.Page, error) {
 	user, err := v.client.Self(v.ctx())
-	return markup.Fill("profile.html", Profile{v.frame("profile"), user, v.console.Mails, user.Email == org.NobodysEmail}), err
+	return markup.Fill("profile.html", Profile{v.frame("profile"), user, v.console.Mails, user.Email == org.NobodysEmail, v.console.verifies()}), err
 }
 
 func changeNames(v *visit) (next, error) {
@@ -67,7 +80,7 @@ func (v *visit) nobody() bool {
 // changes anything: the address can be set only once in this way.
 func introduce(v *visit) (next, error) {
 	if !v.nobody() { // the form is from another tab, or from an earlier page
-		return next{}, wrong("", sentence("Nothing is changed: you have said who you are, and your address is %s. You can change it in your profile.", v.identity.Person.Email))
+		return next{}, wrong("", sentence("Nothing is changed: you have said who you are, and your address is %s. Your profile says how it can be changed.", v.identity.Person.Email))
 	}
 	email, first, last, called := v.line("email"), v.line("first_name"), v.line("last_name"), v.line("organization_name")
 	if email == "" || strings.EqualFold(email, org.NobodysEmail) {
