@@ -325,6 +325,7 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		for _, said := range []string{"is deleted.", "Nothing was changed"} {
 			v.want(200, said, v.post(page, "do", "save", "delete", " a b&c.txt", "filename", " a b&c.txt", "sha256", sha))
 		}
+		v.want(400, "a b&c.txt was deleted since you opened it.", v.post(page, "do", "save", "filename", " a b&c.txt", "sha256", sha, "text", "y"))
 		source := must(s.GetSource(t.Context(), id))(t).Source
 		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {
 			t.Errorf("%q", source)

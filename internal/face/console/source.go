@@ -292,6 +292,8 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		case there && e.hash == hashOf(stored), !there && e.hash == "":
 		case e.hash == "":
 			refused.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
+		case !there:
+			refused.add(e.field(app), sentence("%s was deleted since you opened it. Save again to keep it as it is here.", e.name))
 		default:
 			refused.add(e.field(app), sentence("%s has changed since you opened it: somebody else changed it, or an earlier save of yours arrived late. Save again to keep it as it is here; open the page in another tab to see the current one.", e.name))
 		}
