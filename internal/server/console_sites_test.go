@@ -257,9 +257,9 @@ func TestConsoleKeepsValues(t *testing.T) {
 	wrong := v.post(placed, "do", "save", "config.n", "one")
 	v.want(400, `">n: Must be one of the choices.</a></li>`, wrong)
 	v.want(400, `id="fault-config.n">Must be one of the choices.</span>`, wrong)
-	wrong = v.post(placed, "do", "save", "config.of two", "x")
+	wrong = v.post(placed, "do", "save", "config.of two", "1,5")
 	v.want(400, `aria-describedby="fault-config.of%20two"`, wrong)
-	v.want(400, `id="fault-config.of%20two">Must be a number.</span>`, wrong)
+	v.want(400, `id="fault-config.of%20two">Must be a number such as 1.5.</span>`, wrong)
 }
 
 // The form of a pinned app has the fields of that version, before and after it is sent. The form of an app that is no

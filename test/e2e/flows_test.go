@@ -216,7 +216,7 @@ func pressIn(id string) step {
 
 func values(d *desk) {
 	d.sees("Banner", []string{"How it looks", "Loud ones blink.", "Left empty, a field has its default."}, press("Put it on Shop"))
-	d.sees("Banner", []string{"Height: Must be a number."}, fillNamed("config.n", "high"), fillNamed("config.look", `"loud"`), press("Save"), waitFor(".alert"))
+	d.sees("Banner", []string{"Height: Must be a number such as 1.5."}, fillNamed("config.n", "high"), fillNamed("config.look", `"loud"`), press("Save"), waitFor(".alert"))
 	d.sees("Banner", []string{"Banner runs version 1 on Shop now."}, fillNamed("config.n", "7"), press("Save"), waitFor(".flash"))
 	d.sees("Banner", []string{"This is what you typed."}, fillNamed("config.n", "8"), press("Preview"), waitFor(".flash"))
 }

@@ -67,7 +67,7 @@ func asTyped(value json.RawMessage) string {
 
 // mustBe says what is typed into a field that takes JSON, by its type. The other types take text.
 var mustBe = map[string]string{
-	"number": "a number", "boolean": "yes or no", "json": "JSON, with no name twice in an object", "choice": "one of the choices",
+	"number": "a number such as 1.5", "boolean": "yes or no", "json": "JSON, with no name twice in an object", "choice": "one of the choices",
 }
 
 // schemaFields returns the fields of a schema whose values a page gets, and those others whose values are unwanted and to be
