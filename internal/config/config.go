@@ -113,7 +113,8 @@ func (b Bootstrap) GivenKey() (string, error) {
 }
 
 // Load reads the settings: first from flags, then from the environment, a list like os.Environ's. White space around a
-// variable's value is no part of it, and an empty value counts as unset. The error names every wrong setting on a line of its own, and never repeats a secret.
+// variable's value is no part of it, and an empty value counts as unset. The error names every wrong setting on a line of
+// its own, and never repeats a secret.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	variables := map[string]string{}
 	for _, v := range environ {
