@@ -43,12 +43,8 @@ type environment struct {
 }
 
 func newEnvironment(environ []string, stderr io.Writer) *environment {
-	e := &environment{environ: environ, variables: map[string]string{}, stderr: stderr}
+	e := &environment{environ: environ, variables: config.Variables(environ), stderr: stderr}
 	e.config = sync.OnceValues(e.load)
-	for _, v := range environ {
-		name, value, _ := strings.Cut(v, "=")
-		e.variables[name] = strings.TrimSpace(value) // as config.Load does
-	}
 	return e
 }
 

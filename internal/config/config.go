@@ -112,15 +112,21 @@ func (b Bootstrap) GivenKey() (string, error) {
 	return key, nil
 }
 
-// Load reads the settings: first from flags, then from the environment, a list like os.Environ's. White space around a
-// variable's value is no part of it, and an empty value counts as unset. The error names every wrong setting on a line of
-// its own, and never repeats a secret.
-func Load(environ []string, flags map[string]string) (Config, error) {
-	variables := map[string]string{}
+// Variables returns the values in an environment, a list like os.Environ's. White space around a value is no part of it:
+// some files of variables end one with a line break.
+func Variables(environ []string) map[string]string {
+	variables := make(map[string]string, len(environ))
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		variables[name] = strings.TrimSpace(value) // like readSecret: some files of variables end a value with a line break
+		variables[name] = strings.TrimSpace(value)
 	}
+	return variables
+}
+
+// Load reads the settings: first from flags, then from an environment's Variables. An empty value counts as unset. The
+// error names every wrong setting on a line of its own, and never repeats a secret.
+func Load(environ []string, flags map[string]string) (Config, error) {
+	variables := Variables(environ)
 	c := Config{Unknown: unknown(variables)}
 	var errs []error
 	for _, s := range Settings {
