@@ -467,6 +467,7 @@ func TestConsoleNavigation(t *testing.T) {
 	for page, same := range map[string]string{
 		"/" + o.ID + "/members": "/" + elsewhere + "/members", "/" + o.ID + "/apps/new": "/" + elsewhere + "/apps/new", "/" + o.ID + "/apps/5": "/" + elsewhere + "/apps",
 		"/sessions": "/sessions?in=" + elsewhere, "": "/" + elsewhere, "/" + o.ID + "/search?q=ada": "/" + elsewhere + "/search?q=ada",
+		"/" + o.ID + "/nothing/here": "/" + elsewhere, "/" + elsewhere + "/apps/5/nothing": "/" + o.ID,
 	} {
 		if got := member.get("/console" + page).body; !strings.Contains(got, `<li><a href="/console`+same+`">`) {
 			t.Errorf("%s does not lead to %s:\n%s", page, same, got)

@@ -176,7 +176,10 @@ func (c *Console) Register(to *wire.Mux) {
 	for path, s := range screens() {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
 	}
-	to.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
+	nothing := private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound })))
+	for _, path := range []string{"/console/", "/console/{organization}/"} {
+		to.Handle(path, nothing)
+	}
 	to.Handle("/console/{organization}/audit/export", private(wire.Get(http.HandlerFunc(c.exportAudit))))
 	to.Handle("/console/{organization}/apps/{id}/source/zip", private(wire.Get(http.HandlerFunc(c.downloadSource))))
 	to.Handle(markup.Enhancements.Path, wire.Get(markup.Enhancements))

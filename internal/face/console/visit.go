@@ -208,7 +208,7 @@ func (v *visit) samePage(there access.Caller) string {
 	if !within && v.request.Pattern != "/console" && v.request.Pattern != "/console/" {
 		return v.console.prefix + v.request.URL.Path + "?" + in + "=" + there.Organization.ID
 	}
-	below, _, _ = strings.Cut(below, "/{")
+	below, _, _ = strings.Cut(strings.TrimSuffix(below, "/"), "/{")
 	offers := offer(there)
 	if below == "/audit" && !offers.SeeAudit {
 		below = "/activity"
