@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ const encrypted = 1
 // field is the form's name for the zip.
 const field = "zip"
 
-// Unpack returns the files of a zip by their names, and the names of those that no app can have. A folder that contains
-// all of them is not part of their names.
+// Unpack returns the files of a zip by their names, and the names of those that are left out: source maps, and what no app
+// can have. A folder that contains all of them is not part of their names.
 func Unpack(packed []byte) (files map[string]string, leftOut []string, err error) {
 	entries, err := entriesOf(packed)
 	if err != nil {
@@ -39,6 +40,10 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 	total := 0
 	for _, entry := range entries {
 		name := strings.TrimPrefix(entry.Name, top)
+		if !entry.Mode().IsRegular() || path.Ext(name) == ".map" { // pages get no source maps
+			leftOut = append(leftOut, name)
+			continue
+		}
 		content, err := read(entry, name)
 		if err != nil {
 			return nil, nil, err
@@ -46,7 +51,7 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 		total += len(content)
 		_, twice := files[name]
 		switch {
-		case !entry.Mode().IsRegular() || !source.Takes(name, content):
+		case !source.Takes(name, content):
 			leftOut = append(leftOut, name)
 		case twice:
 			return nil, nil, fault.Field(fault.Invalid, field, "It has %q twice.", name)

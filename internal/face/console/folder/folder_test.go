@@ -87,6 +87,17 @@ func TestBackslashes(t *testing.T) {
 	}
 }
 
+// What a bundler has built can be uploaded as it is: source maps may be as large as they are.
+func TestSourceMaps(t *testing.T) {
+	t.Parallel()
+	packed := pack(t, map[string]string{"site.js": "x", "site.js.map": strings.Repeat("y", source.MaxBytes+1), "src/a.js.map": "{}"}, nil)
+	files, leftOut, err := folder.Unpack(packed)
+	slices.Sort(leftOut)
+	if err != nil || !maps.Equal(files, map[string]string{"site.js": "x"}) || !slices.Equal(leftOut, []string{"site.js.map", "src/a.js.map"}) {
+		t.Errorf("%d files, %q, %v", len(files), leftOut, err)
+	}
+}
+
 // overlapping makes a zip with that many files, all with the same 5,000 bytes of data: empty blocks of RFC 1951.
 func overlapping(tb testing.TB, files int) []byte {
 	tb.Helper()
