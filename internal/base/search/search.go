@@ -1,5 +1,4 @@
-// Package search makes texts comparable: it returns the form that is stored for searching, and the patterns for SQL's
-// LIKE.
+// Package search makes texts comparable: it returns the form that is stored for searching, and a pattern for SQL's LIKE.
 package search
 
 import (
@@ -22,13 +21,6 @@ const Separator = "\x01"
 // Searched returns the form of texts that is stored for searching.
 func Searched(texts ...string) string { return Fold(strings.Join(texts, Separator)) }
 
-// Like returns the pattern for SQL's LIKE … ESCAPE '!' that finds s in stored text.
-func Like(s string) string { return "%" + escapeLike(Fold(s)) + "%" }
-
-func escapeLike(s string) string {
-	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
-}
-
 // LikeAnyCase returns a pattern for SQL's LIKE … ESCAPE '!' that finds a text in any case. How databases fold case
 // depends on their locale, so the pattern matches any character in place of a letter, and callers must check what it
 // finds.
@@ -38,7 +30,7 @@ func LikeAnyCase(s string) string {
 			return '_'
 		}
 		return r
-	}, escapeLike(s))
+	}, strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s))
 }
 
 // maxKey is a number of bytes that fits into any index.

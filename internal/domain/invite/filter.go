@@ -146,7 +146,7 @@ func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 		condition += ` AND mail_state = ` + queries.Arg(&args, f.Delivery)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		condition += ` AND ` + queries.Contains(&args, "search", search.Fold(f.Search))
 	}
 	if f.Level != 0 {
 		condition += ` AND level = ` + queries.Arg(&args, f.Level)

@@ -241,7 +241,7 @@ func (f MemberFilter) where(organizationID string) (condition string, args []any
 		condition += ` AND m.level = ` + queries.Arg(&args, f.Level)
 	}
 	if f.Search != "" {
-		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		condition += ` AND (SELECT ` + queries.Contains(&args, "search", search.Fold(f.Search)) + ` FROM users WHERE id = m.user_id)`
 	}
 	return condition, args
 }

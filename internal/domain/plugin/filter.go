@@ -176,7 +176,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 		condition += ` AND plugin_type = ` + queries.Arg(&args, f.Type)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		condition += ` AND ` + queries.Contains(&args, "search", search.Fold(f.Search))
 	}
 	if f.SiteID != 0 {
 		condition += ` AND id IN (SELECT app_id FROM placements WHERE site_id = ` + queries.Arg(&args, f.SiteID) + ` AND organization_id = $1)`

@@ -188,6 +188,31 @@ func TestSearchesTakeTurns(t *testing.T) {
 	})
 }
 
+// Each letter of a long description is not compared with each of a long search, as by LIKE, which takes 500 times as
+// long.
+func TestSearchesOfEqualLetters(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := newRig(t, d)
+		for range 50 {
+			r.create(Draft{Type: patch.Of(string(Local)), Name: patch.Of("App"), Description: patch.Of(strings.Repeat("a", 10_000))})
+		}
+		search := func(text string) time.Duration {
+			return fastest(t, func() error {
+				found, err := r.Find(t.Context(), r.caller, Filter{Search: text}, page.First)
+				if found.Count != 0 {
+					t.Errorf("%d are found", found.Count)
+				}
+				return err
+			})
+		}
+		plain, equal := search("b"), search(strings.Repeat("a", 399)+"b")
+		if equal > 50*plain {
+			t.Errorf("a search of equal letters takes %s, another %s", equal, plain)
+		}
+	})
+}
+
 // An installed app counts as edited while its files differ from the installed ones, whatever its other fields are.
 func TestFindEdited(t *testing.T) {
 	each(t, func(r rig) {

@@ -48,7 +48,7 @@ func (f Filter) query(organizationID string, p page.Page) (query string, args []
 func (f Filter) from(organizationID string) (text string, args []any) {
 	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
 	if f.Search != "" {
-		text += ` AND name_key LIKE ` + queries.Arg(&args, search.Like(f.Search)) + ` ESCAPE '!'`
+		text += ` AND ` + queries.Contains(&args, "name_key", search.Fold(f.Search))
 	}
 	return text, args
 }
