@@ -89,6 +89,9 @@ func checkNotLost(c config.Config) error {
 // server makes another one and logs that; a command works without, as most can.
 func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger, serves bool) (string, error) {
 	secret, err := c.ServerSecret()
+	if secret != "" && serves {
+		warnOfStored(ctx, c, secret, log)
+	}
 	if err != nil || secret != "" || !c.SQLite() {
 		return secret, err
 	}
@@ -106,6 +109,16 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 		log.InfoContext(ctx, "made a secret, since there was none", "path", c.SecretPath())
 	}
 	return secret, err
+}
+
+// warnOfStored logs that the data folder has another secret than the one in use.
+func warnOfStored(ctx context.Context, c config.Config, secret string, log *slog.Logger) {
+	c.Secret = ""
+	if stored, err := c.ServerSecret(); err != nil || stored == "" || stored == secret {
+		return
+	}
+	log.WarnContext(ctx, "FOYER_SECRET is not the secret in the data folder, which is not used: what depends on that one, such as links of invites, "+
+		"webhooks and stored credentials, no longer works; unset FOYER_SECRET to use it again, or remove the file if it was replaced on purpose", "path", c.SecretPath())
 }
 
 // newDomain accepts an empty secret, since most commands need none; config.CheckServer refuses a server without one.

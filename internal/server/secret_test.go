@@ -34,6 +34,20 @@ func TestLostSecret(t *testing.T) {
 	}
 }
 
+// A secret that is set does not silently replace another one in the data folder.
+func TestReplacedSecret(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{DataDir: t.TempDir()}
+	start(t, cfg)
+	stored := must(cfg.ServerSecret())(t)
+	for given, warns := range map[string]bool{"": false, stored: false, "another secret of 32 characters": true} {
+		cfg.Secret = given
+		if log := start(t, cfg).log.String(); strings.Contains(log, `"level":"WARN","msg":"FOYER_SECRET is not the secret in the data folder`) != warns {
+			t.Errorf("want a warning: %t; got %s", warns, log)
+		}
+	}
+}
+
 // Sessions do not depend on the secret.
 func TestSessionUnderAnotherSecret(t *testing.T) {
 	t.Parallel()
