@@ -564,6 +564,18 @@ func TestConsoleExport(t *testing.T) {
 		if page := v.get("/console/@current/audit/export?user=olive"); page.status != 400 || page.header.Get("Content-Disposition") != "" || !strings.Contains(page.body, "<h1>That did not work</h1>") {
 			t.Errorf("%d %v\n%s", page.status, page.header, page.body)
 		}
+		for range 4 { // as many streams as a user may have
+			stream := must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/organizations/@current/events", nil))(t)
+			stream.Header = http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"text/event-stream"}}
+			answer, err := http.DefaultClient.Do(stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+		}
+		if refused := v.get(export); refused.status != 429 || refused.header.Get("Content-Disposition") != "" || strings.Contains(page.body, " download>") {
+			t.Errorf("an error is saved as a file: %d %v\n%s", refused.status, refused.header, refused.body)
+		}
 	})
 }
 

@@ -151,25 +151,28 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 		return err
 	}
 	begun := false
+	begin := func() {
+		if begun {
+			return
+		}
+		begun = true
+		w.Header().Set("Content-Disposition", `attachment; filename="activity.ndjson"`) // the console's export
+		beginLines(w, ndjson)
+	}
 	mayStill := a.recheck(r, c, org.MaySeeActivity)
 	var lines []byte
 	err = a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) (err error) {
 		if err := mayStill(); err != nil {
 			return err
 		}
-		if !begun {
-			begun = true
-			beginLines(w, ndjson)
-		}
+		begin()
 		lines, err = sendEntries(w, r, lines[:0], part)
 		return err
 	})
 	if err != nil && !begun {
 		return err
 	}
-	if !begun { // there are no entries
-		beginLines(w, ndjson)
-	}
+	begin() // if there are no entries
 	if err != nil && !errors.Is(err, errStopped) && r.Context().Err() == nil {
 		a.Report(w, r, err)
 		_ = sendLines(w, append(wire.AppendError(lines[:0], err), '\n')) // fails if the client disconnected

@@ -158,7 +158,6 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request) {
 	inner := r.Clone(access.WithSession(r.Context(), session))
 	inner.URL = &url.URL{Path: "/api/organizations/" + v.caller.Organization.ID + "/activity", RawQuery: query.Encode()}
 	inner.Header = http.Header{"Accept": {"application/x-ndjson"}}
-	w.Header().Set("Content-Disposition", `attachment; filename="activity.ndjson"`)
 	c.api.ServeHTTP(w, inner)
 }
 
