@@ -228,7 +228,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	if err := e.bind(parsed); err != nil {
 		return err
 	}
-	out := terminal.NewOutput(stdout, c.format(), e.variables["NO_COLOR"] != "")
+	out := terminal.NewOutput(stdout, c.format(), e.variables["NO_COLOR"] != "" || e.variables["TERM"] == "dumb")
 	dry := e.flags["dry-run"] != ""
 	if dry {
 		fmt.Fprintln(stderr, "foyer: note: a dry run: nothing is changed, and this is what the answer would be")

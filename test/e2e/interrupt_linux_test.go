@@ -45,7 +45,7 @@ func TestQuestionsAreInterrupted(t *testing.T) {
 		command, prompt string
 		hides           bool
 	}{{"login http://127.0.0.1:1", "Key: ", true}, {"app delete 1", "[y/N] ", false}} {
-		terminal := openTerminal(t)
+		_, terminal := openTerminal(t)
 		cmd := command(t, "http://127.0.0.1:1", "foy_x", strings.Fields(test.command)...)
 		cmd.Stdin = terminal
 		questions, err := cmd.StderrPipe()
@@ -88,8 +88,29 @@ func diesOf(t *testing.T, cmd *exec.Cmd, by syscall.Signal) {
 	}
 }
 
-// openTerminal returns the program's side of a new terminal.
-func openTerminal(t *testing.T) *os.File {
+// A terminal that cannot show bold letters gets none.
+func TestDumbTerminals(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	i := launch(t, s)
+	for name, bold := range map[string]bool{"xterm": true, "dumb": false} {
+		keyboard, terminal := openTerminal(t)
+		cmd := command(t, i.url, s["BOOTSTRAP_KEY"], "key", "list")
+		cmd.Env = append(cmd.Env, "TERM="+name)
+		cmd.Stdout = terminal
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		shown := make([]byte, 4096)
+		n, err := keyboard.Read(shown)
+		if err != nil || !strings.Contains(string(shown[:n]), "NAME") || strings.Contains(string(shown[:n]), "\x1b") != bold {
+			t.Errorf("%s: %q, %v", name, shown[:n], err)
+		}
+	}
+}
+
+// openTerminal returns both sides of a new terminal; the second is the program's.
+func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -99,12 +120,12 @@ func openTerminal(t *testing.T) *os.File {
 	var number, locked int32
 	ioctl(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
 	ioctl(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
-	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { terminal.Close() })
-	return terminal
+	return master, terminal
 }
 
 // echoes reports whether a terminal shows typed text.
