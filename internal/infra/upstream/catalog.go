@@ -188,7 +188,7 @@ func (c *Catalog) fetch(ctx context.Context) (data []byte, etag string, err erro
 	if c.etag != "" {
 		req.Header.Set("If-None-Match", c.etag)
 	}
-	resp, err := c.client.Do(req, maxCatalogBytes)
+	resp, err := c.client.Do(req, maxCatalogBytes, "catalog")
 	if err != nil {
 		return nil, "", err
 	}

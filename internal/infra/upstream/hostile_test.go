@@ -57,12 +57,14 @@ func TestHostileRefs(t *testing.T) {
 	redirect := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 	}
-	endless := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", advertisementType)
-		fmt.Fprint(w, service)
-		for line := packet(someCommit + " refs/tags/v1.0.0\n"); ; {
-			if _, err := fmt.Fprint(w, strings.Repeat(line, 1000)); err != nil {
-				return
+	endless := func(ref string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", advertisementType)
+			fmt.Fprint(w, service)
+			for line := packet(someCommit + " " + ref + "\n"); ; {
+				if _, err := fmt.Fprint(w, strings.Repeat(line, 1000)); err != nil {
+					return
+				}
 			}
 		}
 	}
@@ -81,7 +83,8 @@ func TestHostileRefs(t *testing.T) {
 		"no packets":        {respond(advertisementType, "zzzz"), fault.UpstreamUnavailable, "", "broken"},
 		"an error":          {respond(advertisementType, packet("ERR you\x1b[2J!\n")), fault.UpstreamUnavailable, "", `"you\x1b[2J!"`},
 		"no refs":           {respond(advertisementType, service+packet("nope")), fault.UpstreamUnavailable, "", "not a ref"},
-		"endless":           {endless, fault.Invalid, "url", "more than 50000 tags"},
+		"endless":           {endless("refs/tags/v1.0.0"), fault.Invalid, "url", "more than 50000 tags"},
+		"endless requests":  {endless("refs/pull/1/head"), fault.Invalid, "url", "more than 8 MiB of refs, such as branches and pull requests"},
 		"redirect inwards":  {redirect("http://10.0.0.1/app/info/refs"), fault.Invalid, "url", "private"},
 		"redirect to file":  {redirect("file:///etc/passwd"), fault.Invalid, "url", "http"},
 		"redirect to name":  {redirect("http://no.such.invalid/app/info/refs"), fault.UpstreamUnavailable, "", "resolve"},
@@ -163,7 +166,7 @@ func TestHostilePack(t *testing.T) {
 		"half a pack":    {answer(packet("NAK\n") + packet("\x01PACK\x00\x00\x00\x02\x00\x00\x00\x09") + "0000"), fault.UpstreamUnavailable, "", "broken"},
 		"an error":       {answer(packet("NAK\n") + packet("\x03out of it")), fault.UpstreamUnavailable, "", "out of it"},
 		"an empty band":  {answer(packet("NAK\n") + "0004"), fault.UpstreamUnavailable, "", "broken"},
-		"endless":        {endless, fault.Invalid, "url", "56 MiB"},
+		"endless":        {endless, fault.Invalid, "url", "56 MiB of files for one version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -77,10 +77,11 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 	return c
 }
 
-// Do sends req and returns a response with status 200 or 304; reading more than maxBytes of its body fails with a fault.
+// Do sends req and returns a response with status 200 or 304; reading more than maxBytes of its body fails with a fault,
+// which says what there is too much of.
 // Every error caused by the host is a fault: Invalid on "url" for a refused scheme or address or a body that is too
 // large, else UpstreamUnavailable. No error contains the url's path, query or credentials.
-func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
+func (c *Client) Do(req *http.Request, maxBytes int64, what string) (*http.Response, error) {
 	if err := c.Refused(req.URL); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, err
 	}
-	resp.Body = &limitedBody{ReadCloser: resp.Body, left: maxBytes, max: maxBytes, host: host}
+	resp.Body = &limitedBody{ReadCloser: resp.Body, left: maxBytes, max: maxBytes, host: host, what: what}
 	return resp, nil
 }
 

@@ -42,7 +42,7 @@ func get(t *testing.T, allow []netip.Prefix, url string, header ...string) (stri
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := egress.New(allow).Do(req, 1<<20)
+	resp, err := egress.New(allow).Do(req, 1<<20, "text")
 	if err != nil {
 		return "", err
 	}

@@ -31,6 +31,7 @@ type limitedBody struct {
 
 	left, max int64
 	host      string
+	what      string // the body is
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
@@ -38,7 +39,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	switch {
 	case b.left < 0 || errors.Is(err, errTooMuch):
-		return 0, fault.Field(fault.Invalid, "url", "%s sends more than %d MiB.", b.host, b.max>>20)
+		return 0, fault.Field(fault.Invalid, "url", "%s sends more than %d MiB of %s.", b.host, b.max>>20, b.what)
 	case err == nil || errors.Is(err, io.EOF):
 		return n, err
 	case isTimeout(err):

@@ -53,7 +53,7 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := client.Do(req, maxRefsBytes)
+	resp, err := client.Do(req, maxRefsBytes, "refs, such as branches and pull requests: use a repository with fewer")
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Session) fetch(ctx context.Context, object, filter string, w io.Writer)
 	}
 	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
 	req.Header.Set("Accept", "application/x-git-upload-pack-result")
-	resp, err := s.client.Do(req, maxPackBytes)
+	resp, err := s.client.Do(req, maxPackBytes, "files for one version: use a repository with fewer or smaller ones")
 	if err != nil {
 		return false, err
 	}
