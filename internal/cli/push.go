@@ -31,14 +31,14 @@ type appPush struct {
 }
 
 func (appPush) Help() string {
-	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
-left out, and stay in the app as they are. Left out as well are links, source maps, files of more than 1 MiB, and what is neither
-UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json, or a file that the app has or
-the folder of one (a source map aside), nothing is sent; nor if more than 400 files, or 10 MiB, are to be sent. If there is no
-app of the name, one of type source is made: let that push end before another begins, or both may make one. A name in
-plugin.json is the app's, so --name and a new --app must not say another one. What does not compile is stored as well, and
-shown as file:line:column; the exit status is 1 then, for pipelines. A site that has no value for a required field of the new
-version goes on with the one before: foyer app sites shows that.
+	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot, node_modules and short
+names of Windows (GIT~1) are left out, and stay in the app as they are. Left out as well are links, source maps, files of more
+than 1 MiB, and what is neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json,
+or a file that the app has or the folder of one (a source map aside), nothing is sent; nor if more than 400 files, or 10 MiB,
+are to be sent. If there is no app of the name, one of type source is made: let that push end before another begins, or both may
+make one. A name in plugin.json is the app's, so --name and a new --app must not say another one. What does not compile is
+stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines. A site that has no value for a required
+field of the new version goes on with the one before: foyer app sites shows that.
 
 Example:
 

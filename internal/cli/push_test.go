@@ -304,7 +304,7 @@ func TestPushDeletesNoFileBelowALink(t *testing.T) {
 func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 	t.Parallel()
 	run, o := databaseAndClient(t)
-	had := client.Files{"a.md": "1", "b.md": "1", ".eslintrc.json": "{}", "lib/node_modules/x.ts": "", ".git/config": "1"}
+	had := client.Files{"a.md": "1", "b.md": "1", ".eslintrc.json": "{}", "lib/node_modules/x.ts": "", ".git/config": "1", "git~1/config": "1"}
 	app, err := o.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "app", Source: had})
 	if err != nil {
 		t.Fatal(err)
@@ -325,12 +325,12 @@ func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 func TestPullOfNamesThatNoAppCanHave(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `{"id":5,"source_files":[],"source":{"a.md":"1",".git/config":"","node_modules/x.js":"","../b.md":"","x\\.git\\config":"","/b.md":"","":"","c\u001b.md":""}}`)
+		io.WriteString(w, `{"id":5,"source_files":[],"source":{"a.md":"1",".git/config":"","git~1/config":"","ESLINT~1.JSO":"","node_modules/x.js":"","../b.md":"","x\\.git\\config":"","/b.md":"","":"","c\u001b.md":""}}`)
 	}))
 	defer server.Close()
 	dir := filepath.Join(t.TempDir(), "app")
 	code, _, complaints := callIn(t, asking(server.URL), "app", "pull", dir, "--app=5")
-	if code != OK || strings.Count(complaints, "left out") != 7 {
+	if code != OK || strings.Count(complaints, "left out") != 9 {
 		t.Errorf("%d, %s", code, complaints)
 	}
 	for where, want := range map[string]string{dir: "a.md", filepath.Dir(dir): "app"} {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,7 +87,7 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 	for _, name := range slices.Sorted(maps.Keys(app.Source)) {
 		switch {
 		case isHidden(name):
-			fmt.Fprintf(to, "foyer: note: left out %s: programs may run what is in hidden files and node_modules\n", terminal.Printable(name))
+			fmt.Fprintf(to, "foyer: note: left out %s: programs may run what is in hidden files and node_modules, also by a short name\n", terminal.Printable(name))
 		case !source.Takes(name, ""):
 			fmt.Fprintf(to, "foyer: note: left out %s: an app's file cannot have this name\n", terminal.Printable(name))
 		default:
@@ -110,11 +111,15 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 	return out.Say(map[string]any{"id": app.ID, "written": names}, "Wrote %d of the %s of app %d into %s.", len(names), terminal.Count(has, "file"), app.ID, c.Dir)
 }
 
+// shortName matches the other name that Windows gives to a file with a long name, or one with a dot first: GIT~1.
+var shortName = regexp.MustCompile(`^[^.]{1,6}~[0-9]+(\.[^.]{1,3})?$`)
+
 // isHidden reports whether a file, or a folder above it, has a name that begins with a dot or is node_modules, in any
-// case, since some disks ignore it. The author of an app could run a program through its .git/config or .envrc.
+// case, since some disks ignore it, or may be the short name of one. The author of an app could run a program through its
+// .git/config or .envrc.
 func isHidden(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
-		return strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules")
+		return strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules") || shortName.MatchString(part)
 	})
 }
 
