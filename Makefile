@@ -63,7 +63,7 @@ budget: # statements and allocations only; unit checks them too
 measure: # tests that take too long or need too much for each run; needs firefox-esr for Firefox, and webkit2gtk-driver and xvfb for WebKit
 	FOYER_ALL_BROWSERS=1 go test -run '^TestInBrowsers$$' -count=1 -v ./internal/domain/site/loader
 	go test -count 1 -run '^TestVerifyNamesTheFirst$$' ./internal/domain/activity -alterations 1000
-	go test -count 1 -run '^TestFindTimes$$' -v ./internal/domain/plugin -million
+	go test -count 1 -run '^(TestFindTimes|TestSearchesOfEqualLetters)$$' -v ./internal/domain/plugin -million
 	go test -count 1 -run '^(TestFollowThousandSites|TestManyChoices|TestCleanTakesLinearTime)$$' -v ./internal/domain/site ./internal/domain/report -timed
 	go test -count 1 -run '^TestManyAddresses$$' ./internal/face/console -timed
 	go test -count 1 -run '^TestManifestCost$$' -v ./test/e2e -costs

@@ -18,7 +18,7 @@ import (
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-var million = goflag.Bool("million", false, "TestFindTimes looks among 1,000,000 apps")
+var million = goflag.Bool("million", false, "TestFindTimes looks among 1,000,000 apps, and TestSearchesOfEqualLetters runs")
 
 const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
 
@@ -191,7 +191,9 @@ func TestSearchesTakeTurns(t *testing.T) {
 // Each letter of a long description is not compared with each of a long search, as by LIKE, which takes 500 times as
 // long.
 func TestSearchesOfEqualLetters(t *testing.T) {
-	t.Parallel()
+	if !*million {
+		t.Skip("ask for it with -million")
+	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := newRig(t, d)
 		for range 50 {
