@@ -148,6 +148,8 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		}
+		compressed := r.send(r.key, "POST", apps, "\x1f\x8b", "Content-Encoding", "gzip")
+		r.compare("compressed", compressed, 415, invalidRequest("unsupported_media_type", "The body must not be compressed: send it without Content-Encoding."))
 		if got := r.send(r.key, "GET", apps, ""); !strings.Contains(got.body, `{"count":0,`) {
 			r.t.Errorf("refused requests have left something: %s", got.body)
 		}

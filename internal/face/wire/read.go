@@ -196,6 +196,9 @@ func mediaType(r *http.Request) string {
 }
 
 func checkMediaType(w http.ResponseWriter, r *http.Request, wanted []string) error {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") { // RFC 9110 section 15.5.16
+		return fault.New(fault.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.")
+	}
 	if slices.Contains(wanted, mediaType(r)) {
 		return nil
 	}
