@@ -53,9 +53,7 @@ func TestApps(t *testing.T) {
 		if got := r.send(r.key, "HEAD", apps+"1", ""); got.status != 200 || got.body != "" || got.header.Get("Content-Length") == "" {
 			r.t.Errorf("HEAD: %+v", got)
 		}
-		if got := r.send(r.key, "GET", "/api/organizations/@current/pipeline_frontend_apps/1", ""); got.status != 200 {
-			r.t.Errorf("@current: %+v", got)
-		}
+		r.wantStatus(r.key, "GET", "/api/organizations/@current/pipeline_frontend_apps/1", "", 200)
 	})
 }
 
@@ -97,15 +95,9 @@ func TestExportsUnsubscribeConfigs(t *testing.T) {
 		if !strings.HasPrefix(got.body, `{"id":5,`) || !strings.Contains(got.body, `"config":{"z":"1","a":"********"}}]}`) {
 			r.t.Errorf("second page: %d %s", got.status, got.body)
 		}
-		got = r.send(r.otherKey, "GET", "/api/organizations/@current/pipeline_frontend_apps/exports_unsubscribe_configs", "")
-		if !strings.Contains(got.body, `"count":1,`) {
-			r.t.Errorf("of another organization: %s", got.body)
-		}
+		r.wantParts(r.otherKey, "GET", "/api/organizations/@current/pipeline_frontend_apps/exports_unsubscribe_configs", "", 200, `"count":1,`)
 		r.app(`{"name":"twice","capabilities":{"x":1},"config_schema":[{"key":"a","default":1},{"key":"b"},{"key":"b","default":2},{"key":"b","default":3},{"\u006bey":"\u0061","secret":true}]}`)
-		got = r.send(r.key, "GET", apps+"exports_unsubscribe_configs?offset=2", "")
-		if !strings.Contains(got.body, `"config":{"a":"********","b":2}}]}`) {
-			r.t.Errorf("keys that are there twice: %s", got.body)
-		}
+		r.wantParts(r.key, "GET", apps+"exports_unsubscribe_configs?offset=2", "", 200, `"config":{"a":"********","b":2}}]}`)
 		if got := r.send(r.key, "GET", apps+"activity?app=4", ""); !strings.Contains(got.body, `"s","secret":true,"default":"********"`) || strings.Contains(got.body, "hush") {
 			r.t.Errorf("the activity: %s", got.body)
 		}
@@ -128,25 +120,17 @@ func TestGlobalApps(t *testing.T) {
 		if !strings.HasPrefix(seen.body, `{"count":2,`) || !strings.Contains(seen.body, own.body) || !strings.Contains(seen.body, `"organization_name":"Acme"`) {
 			r.t.Errorf("list: %s", seen.body)
 		}
-		if got := r.send(r.otherKey, "GET", theirs+id, ""); got.status != 200 {
-			r.t.Errorf("get: %d", got.status)
-		}
+		r.wantStatus(r.otherKey, "GET", theirs+id, "", 200)
 		const foreign = "This app belongs to another organization, and only that one may change it."
 		for _, c := range [][2]string{{"PATCH", id}, {"DELETE", id}, {"POST", id + "/upgrade"}, {"PATCH", id + "/update_source"}} {
 			r.compare(c[0]+" "+c[1], r.send(r.otherKey, c[0], theirs+c[1], ""), 403, denied(foreign))
 		}
 		r.want("PATCH", apps+id, `{"is_global":false}`, 200, r.appBody(2, `"name":"global"`))
-		if got := r.send(r.otherKey, "GET", theirs, ""); !strings.HasPrefix(got.body, `{"count":1,`) {
-			r.t.Errorf("no longer shared: %s", got.body)
-		}
-		if got := r.send(r.otherKey, "GET", theirs+id, ""); got.status != 404 {
-			r.t.Errorf("no longer shared: %d", got.status)
-		}
+		r.wantCount(r.otherKey, theirs, 1)                  // no longer shared
+		r.wantStatus(r.otherKey, "GET", theirs+id, "", 404) // no longer shared
 		r.send(r.key, "PATCH", apps+id, `{"is_global":true}`)
 		r.send(r.key, "DELETE", apps+id, "")
-		if got := r.send(r.otherKey, "GET", theirs, ""); !strings.HasPrefix(got.body, `{"count":1,`) {
-			r.t.Errorf("deleted: %s", got.body)
-		}
+		r.wantCount(r.otherKey, theirs, 1) // deleted
 	})
 }
 
@@ -179,10 +163,7 @@ func TestAppAccess(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	each(t, func(r *rig) {
-		global := r.send(r.otherKey, "POST", "/api/organizations/"+r.other.ID+apps, `{"name":"x"}`)
-		if global.status != 201 {
-			r.t.Fatal(global.body)
-		}
+		r.wantStatus(r.otherKey, "POST", "/api/organizations/"+r.other.ID+apps, `{"name":"x"}`, 201)
 		for i := range 25 {
 			r.app(fmt.Sprintf(`{"name":"app %d","is_global":%t}`, i, i%5 == 0))
 			r.invite(fmt.Sprintf("p%d@x.example", i))
@@ -241,15 +222,11 @@ func TestDeleteWhileWalking(t *testing.T) {
 			for next := path + "?limit=7"; next != "null"; {
 				got := r.send(r.key, "GET", next, "")
 				for _, id := range item.FindAllStringSubmatch(got.body, -1) {
-					if got := r.send(r.key, "DELETE", path+id[1], ""); got.status != 204 {
-						r.t.Fatalf("delete %s%s: %d", path, id[1], got.status)
-					}
+					r.wantStatus(r.key, "DELETE", path+id[1], "", 204)
 				}
 				next = strings.TrimPrefix(strings.Trim(between(got.body, `"next":`, `,"previous"`), `"`), baseURL)
 			}
-			if got := r.send(r.key, "GET", path, ""); !strings.HasPrefix(got.body, `{"count":0,`) {
-				r.t.Errorf("left of %s: %.100s", path, got.body)
-			}
+			r.wantCount(r.key, path, 0)
 		}
 	})
 }
@@ -261,9 +238,7 @@ func TestAddWhileWalking(t *testing.T) {
 		theirs := "/api/organizations/" + r.other.ID
 		for i := range 4 {
 			for path, body := range map[string]string{apps: `{"name":"app %d"}`, invites: `{"target_email":"p%d@x.example"}`} {
-				if got := r.send(r.otherKey, "POST", theirs+path, fmt.Sprintf(body, i)); got.status != 201 {
-					r.t.Fatal(got.body)
-				}
+				r.wantStatus(r.otherKey, "POST", theirs+path, fmt.Sprintf(body, i), 201)
 			}
 		}
 		next := func(url string) string {
@@ -315,12 +290,8 @@ func TestActivity(t *testing.T) {
 			!strings.Contains(got.body, `"email":"admin@acme.example","first_name":""},"scope":"Plugin","item_id":"1","detail":{"name":"z",`) {
 			r.t.Errorf("narrowed down: %s", got.body)
 		}
-		if got := r.send(r.key, "GET", apps+"activity?app=2&limit=1", ""); !strings.Contains(got.body, `"count":1,`) {
-			r.t.Errorf("of one app: %s", got.body)
-		}
-		if got := r.send(r.otherKey, "GET", "/api/organizations/@current/pipeline_frontend_apps/activity", ""); !strings.Contains(got.body, `"count":0,`) {
-			r.t.Errorf("of another organization: %s", got.body)
-		}
+		r.wantParts(r.key, "GET", apps+"activity?app=2&limit=1", "", 200, `"count":1,`)                                      // of one app
+		r.wantParts(r.otherKey, "GET", "/api/organizations/@current/pipeline_frontend_apps/activity", "", 200, `"count":0,`) // of another organization
 	})
 }
 

@@ -135,10 +135,7 @@ func TestAuditOfWrongFilters(t *testing.T) {
 			"scope=": "scope", "activity=": "activity", "user=": "user", "key_id=": "key_id", "item_id=": "item_id", "since=": "since", "until=": "until", "after=": "after",
 			"scope=Key&scope=Session": "scope",
 		} {
-			got := r.send(r.key, "GET", "/activity?"+query, "")
-			if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
-				r.t.Errorf("%s: %d %s", query, got.status, got.body)
-			}
+			r.wantParts(r.key, "GET", "/activity?"+query, "", 400, `"attr":"`+attr+`"`)
 		}
 		r.want("GET", "/activity?until=2026-11-23T09:30:00+01:00", "", 400,
 			faultBody("validation_error", "invalid_input", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %2B for a +.", `"until"`))
@@ -178,9 +175,7 @@ func TestAuditOfNarrowKeys(t *testing.T) {
 				r.t.Errorf("%v: streams %v", c.scopes, lines)
 			}
 			for scope, needed := range c.refused {
-				if got := r.send(key, "GET", "/activity?scope="+scope, ""); got.status != http.StatusForbidden || !strings.Contains(got.body, "scope "+needed+".") {
-					r.t.Errorf("%v: %s: %d %s", c.scopes, scope, got.status, got.body)
-				}
+				r.wantParts(key, "GET", "/activity?scope="+scope, "", 403, "scope "+needed+".")
 			}
 		}
 	})
@@ -274,10 +269,7 @@ func (r *rig) fill() {
 	schema := `[{"key":"` + strings.Repeat("x", 900_000) + `"}]`
 	for i := range 24 {
 		id := r.app(`{"name":"Large"}`)
-		got := r.send(r.key, "PATCH", "/pipeline_frontend_apps/"+id, fmt.Sprintf(`{"tag":"%d","config_schema":%s}`, i, schema))
-		if got.status != http.StatusOK {
-			r.t.Fatal(got)
-		}
+		r.wantStatus(r.key, "PATCH", "/pipeline_frontend_apps/"+id, fmt.Sprintf(`{"tag":"%d","config_schema":%s}`, i, schema), 200)
 	}
 	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
 		r.t.Fatal(err)

@@ -25,9 +25,7 @@ func TestBundles(t *testing.T) {
 			if again := r.send("", "GET", path, "", "If-None-Match", got.header.Get("ETag")); got.status != 200 || again.status != 304 {
 				r.t.Errorf("%s: %d, again %d", path, got.status, again.status)
 			}
-			if got := r.send("", "GET", path+"/", ""); got.status != 404 {
-				r.t.Errorf("%s/: %d", path, got.status)
-			}
+			r.wantStatus("", "GET", path+"/", "", 404)
 		}
 	})
 }
@@ -133,9 +131,7 @@ func TestUnknownBundlesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, token := range []string{"%ff", "%00", "%ED%A0%80", "unknown", "UNKNOWN"} {
 			for _, file := range []string{"site", strings.Repeat("0", 64)} {
-				if got := r.send("", "GET", "/apps/"+token+"/"+file+".js", ""); got.status != http.StatusNotFound {
-					r.t.Errorf("%s/%s.js: %d %s", token, file, got.status, got.body)
-				}
+				r.wantStatus("", "GET", "/apps/"+token+"/"+file+".js", "", 404)
 			}
 		}
 		for _, path := range []string{"/apps/%ff/site.js", "/apps/A/nothing"} {

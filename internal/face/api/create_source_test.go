@@ -20,9 +20,7 @@ func TestCreateWithSource(t *testing.T) {
 				r.t.Errorf("lacks %s: %s", want, got.body)
 			}
 		}
-		if got := r.wantStatus(r.key, "GET", apps+id+"/versions", "", 200); !strings.HasPrefix(got.body, `{"count":1,`) {
-			r.t.Errorf("versions: %s", got.body)
-		}
+		r.wantCount(r.key, apps+id+"/versions", 1)
 		if got := r.wantStatus(r.key, "GET", "/pipeline_frontend_apps/activity", "", 200); strings.Count(got.body, `"activity":`) != 1 {
 			r.t.Errorf("activity: %s", got.body)
 		}
@@ -33,10 +31,7 @@ func TestCreateWithSource(t *testing.T) {
 func TestCreateNamedByManifest(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, beside := range []string{``, `"name":null,`, `"name":"",`, `"name":"other",`, `"config_schema":null,`} {
-			got := r.wantStatus(r.key, "POST", "/pipeline_frontend_apps", `{`+beside+`"source":{"plugin.json":"{\"name\":\"Hello\",\"config\":[1]}"}}`, 201)
-			if !strings.Contains(got.body, `"name":"Hello"`) || !strings.Contains(got.body, `"config_schema":[1]`) {
-				r.t.Errorf("%s: %s", beside, got.body)
-			}
+			r.wantParts(r.key, "POST", "/pipeline_frontend_apps", `{`+beside+`"source":{"plugin.json":"{\"name\":\"Hello\",\"config\":[1]}"}}`, 201, `"name":"Hello"`, `"config_schema":[1]`)
 		}
 	})
 }
@@ -78,8 +73,6 @@ func TestCreateWithSourceRefused(t *testing.T) {
 		if got := r.sendTo(r.serve(&busy), r.key, "POST", "/pipeline_frontend_apps", `{"name":"x","site.ts":""}`); got.status != 503 {
 			r.t.Errorf("%d %s", got.status, got.body)
 		}
-		if got := r.wantStatus(r.key, "GET", "/pipeline_frontend_apps", "", 200); !strings.HasPrefix(got.body, `{"count":0,`) {
-			r.t.Errorf("left behind: %s", got.body)
-		}
+		r.wantCount(r.key, "/pipeline_frontend_apps", 0) // left behind
 	})
 }

@@ -31,7 +31,7 @@ func TestDryRun(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x","source":{"site.ts":"export {}"}}`)
 		id := strings.TrimPrefix(app, apps)
-		site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
+		site := "/sites/" + r.site("s")
 		invite := invites + r.invite("kept@x.example")
 		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID
 		changes := [][3]string{
@@ -121,9 +121,7 @@ func TestDryRunRefused(t *testing.T) {
 			{"POST", "/api/users/@me/keys?dry_run=true", `{"scopes":["*"]}`, `"attr":"dry_run"`, 400},
 			{"POST", invite + "/link?dry_run=true", ``, `"attr":"dry_run"`, 400},
 		} {
-			if got := r.send(r.key, c.method, c.path, c.body); got.status != c.status || !strings.Contains(got.body, c.says) {
-				r.t.Errorf("%s %s: %d %s", c.method, c.path, got.status, got.body)
-			}
+			r.wantParts(r.key, c.method, c.path, c.body, c.status, c.says)
 		}
 	})
 }
@@ -171,8 +169,6 @@ func TestDryRunBesideChanges(t *testing.T) {
 				r.t.Errorf("%d %s", got.status, got.body)
 			}
 		}
-		if got := r.send(r.key, "GET", apps, ""); !strings.HasPrefix(got.body, `{"count":20,`) {
-			r.t.Errorf("%.60s", got.body)
-		}
+		r.wantCount(r.key, apps, 20)
 	})
 }

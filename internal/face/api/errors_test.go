@@ -150,9 +150,7 @@ func TestErrors(t *testing.T) {
 		}
 		compressed := r.send(r.key, "POST", apps, "\x1f\x8b", "Content-Encoding", "gzip")
 		r.compare("compressed", compressed, 415, invalidRequest("unsupported_media_type", "The body must not be compressed: send it without Content-Encoding."))
-		if got := r.send(r.key, "GET", apps, ""); !strings.Contains(got.body, `{"count":0,`) {
-			r.t.Errorf("refused requests have left something: %s", got.body)
-		}
+		r.wantParts(r.key, "GET", apps, "", 200, `{"count":0,`) // refused requests have left something
 	})
 }
 
@@ -238,16 +236,12 @@ func TestThrottlingWithoutKey(t *testing.T) {
 	each(t, func(r *rig) {
 		now := time.Now().UTC()
 		r.db.Now = func() time.Time { return now }
-		for i := range 600 {
-			if got := r.send("", "GET", apps, ""); got.status != 401 {
-				r.t.Fatalf("request %d: %d", i, got.status)
-			}
+		for range 600 {
+			r.wantStatus("", "GET", apps, "", 401)
 		}
 		got := r.send(access.NewKey(), "GET", apps, "", "X-Forwarded-For", "192.0.2.1")
 		r.compare("one too many", got, 429, faultBody("throttled_error", "throttled", "At most 600 requests a minute: try again later.", "null"))
-		if got := r.send(r.key, "GET", apps, ""); got.status != 200 {
-			r.t.Errorf("with a key: %d", got.status)
-		}
+		r.wantStatus(r.key, "GET", apps, "", 200) // with a key
 	})
 }
 

@@ -29,11 +29,9 @@ func (r *rig) etag(path string) string {
 func (r *rig) objects() (paths []string, patches map[string]string) {
 	r.t.Helper()
 	app := apps + r.app(`{"name":"x"}`)
-	site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
+	site := "/sites/" + r.site("s")
 	id := strings.TrimPrefix(app, apps)
-	if got := r.send(r.key, "POST", site+"/apps", `{"app_id":`+id+`}`); got.status != http.StatusCreated {
-		r.t.Fatal(got.status, got.body)
-	}
+	r.wantStatus(r.key, "POST", site+"/apps", `{"app_id":`+id+`}`, 201)
 	webhook := "/webhooks/" + r.webhook(`"app.*"`)
 	patches = map[string]string{
 		app: `{"description":"%d"}`, site: `{"name":"s%d"}`, site + "/apps/" + id: `{"position":%d}`,

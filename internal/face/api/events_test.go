@@ -23,11 +23,7 @@ import (
 // webhook makes a webhook and returns its id.
 func (r *rig) webhook(events string) string {
 	r.t.Helper()
-	got := r.send(r.key, "POST", "/webhooks", `{"url":"https://hooks.example.com/foyer","events":[`+events+`]}`)
-	if got.status != http.StatusCreated {
-		r.t.Fatalf("webhook: %d %s", got.status, got.body)
-	}
-	return between(got.body, `{"id":`, ",")
+	return between(r.create("/webhooks", `{"url":"https://hooks.example.com/foyer","events":[`+events+`]}`), `{"id":`, ",")
 }
 
 type seenEvent struct {
@@ -114,9 +110,7 @@ func TestNoEventHasNoData(t *testing.T) {
 	each(t, func(r *rig) {
 		site := r.site("shop")
 		app := r.built(`[]`)
-		if got := r.send(r.key, "PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export const two = 2"}}`); got.status != http.StatusOK {
-			r.t.Fatalf("source: %d %s", got.status, got.body)
-		}
+		r.wantStatus(r.key, "PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export const two = 2"}}`, 200)
 		r.placed(site, `{"app_id":`+app+`}`)
 		invite := r.invite("ada@example.com")
 		webhook := "/webhooks/" + r.webhook(`"app.*"`)
@@ -150,9 +144,7 @@ func TestEventsOfInvites(t *testing.T) {
 		declined, accepted, expired := r.token(r.invite("a@x.example")), r.token(r.invite("b@x.example")), r.invite("c@x.example")
 		_, after := r.events(0)
 		r.send("", "DELETE", "/api/signup/"+declined, "")
-		if got := r.send("", "POST", "/api/signup/"+accepted, "{}"); got.status != http.StatusCreated {
-			r.t.Fatal(got.status, got.body)
-		}
+		r.wantStatus("", "POST", "/api/signup/"+accepted, "{}", 201)
 		now = now.Add(100 * time.Hour)
 		for range 2 {
 			if err := r.api.Invites.Expire(r.t.Context()); err != nil {
@@ -184,14 +176,10 @@ func TestEventsForAdmins(t *testing.T) {
 			key    string
 			status int
 		}{{admin, 200}, {r.newKey(r.owner, "plugin:write"), 403}, {r.newKey(r.join(r.org, "m@acme.example", access.Member), "*"), 403}, {r.otherKey, 404}} {
-			if got := r.send(c.key, "GET", "/events", ""); got.status != c.status {
-				r.t.Errorf("%d, want %d: %s", got.status, c.status, got.body)
-			}
+			r.wantStatus(c.key, "GET", "/events", "", c.status)
 		}
 		for query, attr := range map[string]string{"after=x": "after", "after=-1": "after", "after=": "after", "limit=0": "limit", "wait=61": "wait", "wait=x": "wait", "wait=": "wait"} {
-			if got := r.send(r.key, "GET", "/events?"+query, ""); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
-				r.t.Errorf("%s: %d %s", query, got.status, got.body)
-			}
+			r.wantParts(r.key, "GET", "/events?"+query, "", 400, `"attr":"`+attr+`"`)
 		}
 		now := r.db.Now()
 		r.app(`{"name":"old"}`)
@@ -394,10 +382,7 @@ func TestWebhooksAPI(t *testing.T) {
 		if strings.Contains(got, "secret") || !strings.Contains(got, `"events":["app.*","invite.accepted"],"description":"","enabled":true,"disabled_reason":""`) {
 			r.t.Error(got)
 		}
-		rotated := r.send(r.key, "POST", "/webhooks/"+id+"/rotate", "")
-		if rotated.status != 200 || !strings.Contains(rotated.body, `"secret":"whsec_`) {
-			r.t.Error(rotated)
-		}
+		r.wantParts(r.key, "POST", "/webhooks/"+id+"/rotate", "", 200, `"secret":"whsec_`)
 		for body, attr := range map[string]string{
 			`{}`: "url", `{"url":"https://a.example"}`: "events", `{"url":"ftp://a.example","events":["app.*"]}`: "url",
 			`{"url":"http://127.0.0.1/","events":["app.*"]}`:                                   "url",
@@ -416,28 +401,18 @@ func TestWebhooksAPI(t *testing.T) {
 			`{"url":"https://a.example","events":["app.x"]}`:                                   "events",
 			`{"url":"https://a.example","events":["app.*"],"enabled":1}`:                       "enabled",
 		} {
-			if got := r.send(r.key, "POST", "/webhooks", body); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
-				r.t.Errorf("%s: %d %s", body, got.status, got.body)
-			}
+			r.wantParts(r.key, "POST", "/webhooks", body, 400, `"attr":"`+attr+`"`)
 			if got := r.send(r.key, "PATCH", "/webhooks/"+id, body); body != "{}" && attr != "events" && got.status != 400 {
 				r.t.Errorf("PATCH %s: %d %s", body, got.status, got.body)
 			}
 		}
-		if got := r.send(r.key, "PATCH", "/webhooks/"+id, `{"enabled":false}`); got.status != 200 || !strings.Contains(got.body, `"enabled":false`) {
-			r.t.Error(got)
-		}
-		if got := r.send(r.key, "POST", "/webhooks/"+id+"/test", ""); got.status != 400 {
-			r.t.Error(got)
-		}
+		r.wantParts(r.key, "PATCH", "/webhooks/"+id, `{"enabled":false}`, 200, `"enabled":false`)
+		r.wantStatus(r.key, "POST", "/webhooks/"+id+"/test", "", 400)
 		for range 49 {
 			r.webhook(`"site.*"`)
 		}
-		if got := r.send(r.key, "POST", "/webhooks", `{"url":"https://a.example","events":["app.*"]}`); got.status != 400 {
-			r.t.Errorf("the 51st: %d", got.status)
-		}
-		if got := r.send(r.key, "DELETE", "/webhooks/"+id, ""); got.status != 204 {
-			r.t.Error(got)
-		}
+		r.wantStatus(r.key, "POST", "/webhooks", `{"url":"https://a.example","events":["app.*"]}`, 400) // the 51st
+		r.wantStatus(r.key, "DELETE", "/webhooks/"+id, "", 204)
 		r.want("GET", "/webhooks/"+id, "", 404, notFound)
 		r.want("PATCH", "/webhooks/"+id, `{"enabled":true}`, 404, notFound)
 		if got := r.send(r.key, "PATCH", "/webhooks/"+id, `{"enabled":1}`); got.status != 400 { // a body is checked before its object
@@ -472,10 +447,7 @@ func TestEventsOfMembers(t *testing.T) {
 				r.t.Errorf("%s: %+v, want %s", kind, events, last)
 			}
 		}
-		got := r.send("", "POST", "/api/signup/"+r.token(r.invite("ada@x.example")), `{"first_name":"Ada"}`)
-		if got.status != http.StatusCreated {
-			r.t.Fatal(got.status, got.body)
-		}
+		got := r.wantStatus("", "POST", "/api/signup/"+r.token(r.invite("ada@x.example")), `{"first_name":"Ada"}`, 201)
 		ada := between(got.body, `"uuid":"`, `"`)
 		all, err := r.orgs.Members(r.t.Context(), r.org.ID)
 		if err != nil {
@@ -490,24 +462,18 @@ func TestEventsOfMembers(t *testing.T) {
 			{r.key, "/members/" + ada, `{"level":"admin"}`},
 			{own, "/api/users/@me", `{"last_name":"Lovelace"}`},
 		} {
-			if got := r.send(change.key, "PATCH", change.path, change.body); got.status != http.StatusOK {
-				r.t.Fatal(got.status, got.body)
-			}
+			r.wantStatus(change.key, "PATCH", change.path, change.body, 200)
 			did("member.changed", ada)
 		}
 		if _, err := r.orgs.SetUser(r.t.Context(), "ada@x.example", org.SelfPatch{Email: patch.Of("ada@new.example")}); err != nil {
 			r.t.Fatal(err)
 		}
 		did("member.changed", ada)
-		if got := r.send(r.key, "PATCH", "/members/"+ada, `{"level":"admin"}`); got.status != http.StatusOK {
-			r.t.Fatal(got.status, got.body)
-		}
+		r.wantStatus(r.key, "PATCH", "/members/"+ada, `{"level":"admin"}`, 200)
 		if events, _ := r.events(after); len(events) > 0 {
 			r.t.Errorf("nothing has changed: %+v", events)
 		}
-		if got := r.send(r.key, "DELETE", "/members/"+ada, ""); got.status != http.StatusNoContent {
-			r.t.Fatal(got.status, got.body)
-		}
+		r.wantStatus(r.key, "DELETE", "/members/"+ada, "", 204)
 		did("member.removed", ada)
 	})
 }

@@ -31,7 +31,7 @@ func TestIdempotency(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x","source":{"site.ts":"export {}"}}`)
 		id := strings.TrimPrefix(app, apps)
-		site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
+		site := "/sites/" + r.site("s")
 		invite := invites + r.invite("kept@x.example")
 		webhook := "/webhooks/" + r.webhook(`"app.*"`)
 		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID

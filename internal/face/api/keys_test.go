@@ -82,13 +82,9 @@ func TestKeyExpires(t *testing.T) {
 		}
 		now := r.db.Now().Add(time.Hour - time.Second)
 		r.db.Now = func() time.Time { return now }
-		if got := r.send(key, "GET", apps, ""); got.status != 200 {
-			r.t.Errorf("before its time: %d", got.status)
-		}
+		r.wantStatus(key, "GET", apps, "", 200) // before its time
 		now = now.Add(2 * time.Second)
-		if got := r.send(key, "GET", apps, ""); got.status != 401 {
-			r.t.Errorf("after its time: %d", got.status)
-		}
+		r.wantStatus(key, "GET", apps, "", 401) // after its time
 	})
 }
 
@@ -101,13 +97,9 @@ func TestKeyBoundToOrganization(t *testing.T) {
 		}
 		r.compare("its user's other organization", r.send(key, "GET", apps, ""), 404, notFound)
 		for _, id := range []string{"@current", r.other.ID} {
-			if got := r.send(key, "GET", "/api/organizations/"+id+apps, ""); got.status != 200 {
-				r.t.Errorf("%s: %d %s", id, got.status, got.body)
-			}
+			r.wantStatus(key, "GET", "/api/organizations/"+id+apps, "", 200)
 		}
-		if got := r.send(r.key, "GET", "/api/organizations/"+r.other.ID+apps, ""); got.status != 200 {
-			r.t.Errorf("a key that is not bound: %d", got.status)
-		}
+		r.wantStatus(r.key, "GET", "/api/organizations/"+r.other.ID+apps, "", 200) // a key that is not bound
 		revoke := func(bound string) int {
 			made, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: bound})
 			if err != nil {

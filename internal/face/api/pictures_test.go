@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"foyer/client"
@@ -12,25 +11,16 @@ import (
 func TestPictures(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
-		saved := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"a.md":{"base64":"YQ=="}},"b.png":{"base64":"iVAA/w=="}}`)
-		if saved.status != 200 || !strings.Contains(saved.body, `"source":{"a.md":"a","b.png":{"base64":"iVAA/w=="}}`) {
-			r.t.Errorf("a text and a picture: %d %s", saved.status, saved.body)
-		}
+		r.wantParts(r.key, "PATCH", apps+id+"/update_source", `{"source":{"a.md":{"base64":"YQ=="}},"b.png":{"base64":"iVAA/w=="}}`, 200, `"source":{"a.md":"a","b.png":{"base64":"iVAA/w=="}}`)
 		for body, want := range map[string]string{`{"c.png":{"base64":"/w=="}}`: `"c.png":{"base64":"/w=="}`, `{"c.png":{"base64":"YQA="}}`: `"c.png":{"base64":"YQA="}`} {
-			if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 200 || !strings.Contains(got.body, want) {
-				r.t.Errorf("%s: %d %s", body, got.status, got.body)
-			}
+			r.wantParts(r.key, "PATCH", apps+id+"/update_source", body, 200, want)
 		}
 		for _, wrong := range []string{`7`, `{}`, `{"base64":7}`, `{"base64":null}`, `{"base64":"iVAA/w"}`, `{"base64":"iVAA_w=="}`, `{"base64":"YQ==","more":1}`, `{"text":"a"}`, `["YQ=="]`} {
 			for _, body := range []string{`{"source":{"a.png":` + wrong + `}}`, `{"a.png":` + wrong + `}`} {
-				if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 400 {
-					r.t.Errorf("%s: %d %s", body, got.status, got.body)
-				}
+				r.wantStatus(r.key, "PATCH", apps+id+"/update_source", body, 400)
 			}
 		}
-		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"a.ts":{"base64":"/w=="}}`); got.status != 400 {
-			r.t.Errorf("bytes as a text: %d %s", got.status, got.body)
-		}
+		r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"a.ts":{"base64":"/w=="}}`, 400) // bytes as a text
 
 		var files client.Files
 		got := r.send(r.key, "GET", apps+id+"/source", "")
@@ -47,10 +37,7 @@ func TestPictures(t *testing.T) {
 			r.t.Errorf("the client sends %s, %v; want %s", body, err, want)
 		}
 
-		made := r.send(r.key, "POST", apps, `{"name":"y","plugin_type":"source","source":`+string(mustJSON(r, client.Files{"a.png": "\x00"}))+`}`)
-		if made.status != 201 {
-			r.t.Errorf("an app with a picture: %d %s", made.status, made.body)
-		}
+		r.wantStatus(r.key, "POST", apps, `{"name":"y","plugin_type":"source","source":`+string(mustJSON(r, client.Files{"a.png": "\x00"}))+`}`, 201)
 	})
 }
 

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -252,6 +253,36 @@ func (r *rig) want(method, path, body string, status int, want string) {
 	r.compare(method+" "+path+" "+body, got, status, want)
 }
 
+// wantStatus sends a request, and checks the status of the answer.
+func (r *rig) wantStatus(key, method, path, body string, status int) answer {
+	r.t.Helper()
+	got := r.send(key, method, path, body)
+	if got.status != status {
+		r.t.Errorf("%s %s %.300s: got %d, want %d: %s", method, path, body, got.status, status, got.body)
+	}
+	return got
+}
+
+// wantParts is wantStatus for an answer whose body has some parts.
+func (r *rig) wantParts(key, method, path, body string, status int, parts ...string) answer {
+	r.t.Helper()
+	got := r.wantStatus(key, method, path, body, status)
+	for _, part := range parts {
+		if !strings.Contains(got.body, part) {
+			r.t.Errorf("%s %s %.300s: no %s in %s", method, path, body, part, got.body)
+		}
+	}
+	return got
+}
+
+// wantCount reads a list, and checks how many items it counts.
+func (r *rig) wantCount(key, path string, n int) {
+	r.t.Helper()
+	if got := r.wantStatus(key, "GET", path, "", 200).body; !strings.HasPrefix(got, fmt.Sprintf(`{"count":%d,`, n)) {
+		r.t.Errorf("%s: want %d: %s", path, n, got)
+	}
+}
+
 func (r *rig) compare(what string, got answer, status int, want string) {
 	r.t.Helper()
 	if len(what) > 300 {
@@ -264,35 +295,32 @@ func (r *rig) compare(what string, got answer, status int, want string) {
 	}
 }
 
+// create makes an object as the owner, and returns the body of the answer.
+func (r *rig) create(path, body string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", path, body)
+	if got.status != http.StatusCreated {
+		r.t.Fatalf("POST %s %s: %d %s", path, body, got.status, got.body)
+	}
+	return got.body
+}
+
 // app makes an app as the owner and returns its id.
 func (r *rig) app(body string) string {
 	r.t.Helper()
-	got := r.send(r.key, "POST", "/pipeline_frontend_apps/", body)
-	if got.status != http.StatusCreated {
-		r.t.Fatalf("POST %s: %d %s", body, got.status, got.body)
-	}
-	id, _, _ := strings.Cut(strings.TrimPrefix(got.body, `{"id":`), ",")
-	return id
+	return between(r.create(apps, body), `{"id":`, ",")
 }
 
 // invite invites an address as the owner and returns the invite's id.
 func (r *rig) invite(email string) string {
 	r.t.Helper()
-	got := r.send(r.key, "POST", "/invites/", `{"target_email":`+strconv.Quote(email)+`}`)
-	if got.status != http.StatusCreated {
-		r.t.Fatalf("invite %s: %d %s", email, got.status, got.body)
-	}
-	return between(got.body, `{"id":"`, `"`)
+	return between(r.create(invites, `{"target_email":`+strconv.Quote(email)+`}`), `{"id":"`, `"`)
 }
 
 // token returns the token of an invite's link.
 func (r *rig) token(inviteID string) string {
 	r.t.Helper()
-	got := r.send(r.key, "POST", "/invites/"+inviteID+"/link", "")
-	if got.status != http.StatusOK {
-		r.t.Fatalf("link: %d %s", got.status, got.body)
-	}
-	return between(got.body, baseURL+"/invite/", `"`)
+	return between(r.wantStatus(r.key, "POST", invites+inviteID+"/link", "", 200).body, baseURL+"/invite/", `"`)
 }
 
 func between(s, start, end string) string {

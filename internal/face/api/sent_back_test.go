@@ -28,9 +28,7 @@ func TestSentBackAsItWasRead(t *testing.T) {
 		invite := "/invites/" + r.invite("bob@x.example")
 		for _, path := range append(paths[:4], member, invite) {
 			for _, status := range []int{http.StatusNoContent, http.StatusNotFound} {
-				if got := r.send(r.key, "DELETE", path, ""); got.status != status {
-					r.t.Errorf("DELETE %s: %d %s, want %d", path, got.status, got.body, status)
-				}
+				r.wantStatus(r.key, "DELETE", path, "", status)
 			}
 		}
 	})
@@ -41,7 +39,7 @@ func TestSentBackWithOtherEscapes(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"plugin_type":"source","name":"x","source":{"site.ts":"1"},"metrics":{"a":"\u0062"},
 			"config_schema":[{"key":"k","type":"string","site":true,"default":"<é>"}]}`)
-		site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
+		site := "/sites/" + r.site("s")
 		if got := r.send(r.key, "POST", site+"/apps", `{"app_id":`+id+`,"config":{"k":"<é/>"}}`); got.status != http.StatusCreated {
 			t.Fatal(got.status, got.body)
 		}

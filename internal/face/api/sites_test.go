@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"crypto/rand"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,28 +16,20 @@ const (
 // site makes a site as the owner and returns its id.
 func (r *rig) site(name string) string {
 	r.t.Helper()
-	got := r.send(r.key, "POST", sites, `{"name":"`+name+`"}`)
-	if got.status != http.StatusCreated {
-		r.t.Fatalf("POST %s: %d %s", name, got.status, got.body)
-	}
-	return between(got.body, `{"id":`, ",")
+	return between(r.create(sites, `{"name":"`+name+`"}`), `{"id":`, ",")
 }
 
 // placed places an app on a site.
 func (r *rig) placed(site, body string) {
 	r.t.Helper()
-	if got := r.send(r.key, "POST", sites+site+"/apps", body); got.status != http.StatusCreated {
-		r.t.Fatalf("POST %s: %d %s", body, got.status, got.body)
-	}
+	r.create(sites+site+"/apps", body)
 }
 
 // built makes an app with a bundle and returns its id.
 func (r *rig) built(schema string) string {
 	r.t.Helper()
 	id := r.app(`{"name":"built","plugin_type":"source","config_schema":` + schema + `}`)
-	if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"site.ts":"export function inject() {}"}}`); got.status != http.StatusOK {
-		r.t.Fatalf("source: %d %s", got.status, got.body)
-	}
+	r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"source":{"site.ts":"export function inject() {}"}}`, 200)
 	return id
 }
 
@@ -128,17 +119,12 @@ func TestReasonsOfSwitchingOff(t *testing.T) {
 func TestOffAPI(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.built("null")
-		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"site.ts":"export const two = 2"}}`); got.status != 200 {
-			r.t.Fatal(got.body)
-		}
+		r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"source":{"site.ts":"export const two = 2"}}`, 200)
 		r.want("POST", apps+id+"/disable", `{}`, 400, faultBody("validation_error", "required", "Must be given: 1 to 500 characters that say why.", `"reason"`))
 		if got := r.send(r.key, "POST", apps+id+"/disable", `{"reason":"leaks"}`); got.status != 200 || !strings.HasPrefix(got.body, `{"id":`+id) {
 			r.t.Errorf("disable: %d %s", got.status, got.body)
 		}
-		source := r.send(r.key, "GET", apps+id+"/source", "").body
-		if !strings.Contains(source, `"disabled":{"reason":"leaks","by":{"id":1,`) {
-			r.t.Errorf("source: %s", source)
-		}
+		source := r.wantParts(r.key, "GET", apps+id+"/source", "", 200, `"disabled":{"reason":"leaks","by":{"id":1,`).body
 		current := strings.TrimSuffix(between(source, `"url":"`+baseURL, `"`), ".js")
 		current = current[:strings.LastIndex(current, "/")] + "/site.js"
 		if got := r.send("", "GET", current, ""); got.status != 200 || got.body != "export {};" || got.header.Get("X-Foyer-Disabled") != "1" {
@@ -147,18 +133,12 @@ func TestOffAPI(t *testing.T) {
 		if got := r.send("", "GET", r.gone(), ""); got.status != 410 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Access-Control-Allow-Origin") != "*" {
 			r.t.Errorf("by its sum: %d %s %v", got.status, got.body, got.header)
 		}
-		if got := r.send(r.key, "POST", apps+id+"/enable", ""); got.status != 200 {
-			r.t.Errorf("enable: %d %s", got.status, got.body)
-		}
-		if got := r.send(r.key, "POST", apps+id+"/versions/2/withdraw", `{"reason":"leaks","version":1}`); got.status != 200 || !strings.Contains(got.body, `"current":false,"withdrawn":{"reason":"leaks","by":{"id":1,`) {
-			r.t.Errorf("withdraw: %d %s", got.status, got.body)
-		}
+		r.wantStatus(r.key, "POST", apps+id+"/enable", "", 200)
+		r.wantParts(r.key, "POST", apps+id+"/versions/2/withdraw", `{"reason":"leaks","version":1}`, 200, `"current":false,"withdrawn":{"reason":"leaks","by":{"id":1,`)
 		if got := r.send(r.key, "GET", apps+id+"/versions", ""); strings.Count(got.body, `"withdrawn":null`) != 1 || strings.Count(got.body, `"withdrawn":{`) != 1 {
 			r.t.Errorf("versions: %s", got.body)
 		}
-		if got := r.send(r.key, "POST", apps+id+"/versions/2/restore", ""); got.status != 200 || !strings.Contains(got.body, `"withdrawn":null`) {
-			r.t.Errorf("restore: %d %s", got.status, got.body)
-		}
+		r.wantParts(r.key, "POST", apps+id+"/versions/2/restore", "", 200, `"withdrawn":null`)
 		r.want("POST", apps+id+"/versions/1/withdraw", `{"reason":"x","version":-1}`, 400, faultBody("validation_error", "invalid_input", "Must be the number of a version.", `"version"`))
 		for _, body := range []string{`{"version":0}`, `{"version":"1"}`} {
 			if got := attrs(r.t, r.wantStatus(r.key, "POST", apps+id+"/versions/1/withdraw", body, 400)); !slices.Equal(got, []string{"reason", "version"}) {
@@ -244,10 +224,7 @@ func TestPreviewAPI(t *testing.T) {
 			r.t.Errorf("%d %s %v", page.status, page.body, page.header)
 		}
 		r.wantStatus(r.key, "PATCH", sites+id, `{"name":"\u202eabc\u2066 אב"}`, 200)
-		page = r.send("", "GET", strings.ReplaceAll(link, `\u0026`, "&"), "")
-		if !strings.Contains(page.body, "<title>abc אב: try page</title>") || !strings.Contains(page.body, "of the site “<bdi>abc אב</bdi>”") || !strings.Contains(page.body, "<h1><bdi>abc אב</bdi></h1>") {
-			r.t.Errorf("a name in another direction: %s", page.body)
-		}
+		r.wantParts("", "GET", strings.ReplaceAll(link, `\u0026`, "&"), "", 200, "<title>abc אב: try page</title>", "of the site “<bdi>abc אב</bdi>”", "<h1><bdi>abc אב</bdi></h1>")
 	})
 }
 
@@ -275,9 +252,7 @@ func TestBeaconAPI(t *testing.T) {
 			r.t.Errorf("%d reporters are remembered, of one", n)
 		}
 		for _, junk := range []string{"x", strings.Repeat(" ", 9000) + view} {
-			if got := r.send("", "POST", at, junk); got.status != 204 {
-				r.t.Errorf("%.5s: %d %s", junk, got.status, got.body)
-			}
+			r.wantStatus("", "POST", at, junk, 204)
 		}
 		if err := r.api.Sites.Manifests.Counts.Flush(r.t.Context()); err != nil {
 			r.t.Fatal(err)
@@ -298,10 +273,7 @@ func TestBeaconAPI(t *testing.T) {
 		r.want("GET", apps+app+"/health?since=yesterday", "", 400,
 			faultBody("validation_error", "invalid_input", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %2B for a +.", `"since"`))
 		r.want("GET", apps+app+"/health?site=999", "", 404, notFound)
-		both := r.send(r.key, "GET", sites+id+"/health?since=yesterday&limit=0", "")
-		if both.status != 400 || !strings.Contains(both.body, `"attr":"since"`) || !strings.Contains(both.body, `"attr":"limit"`) {
-			r.t.Errorf("two faults: %d %s", both.status, both.body)
-		}
+		r.wantParts(r.key, "GET", sites+id+"/health?since=yesterday&limit=0", "", 400, `"attr":"since"`, `"attr":"limit"`)
 	})
 }
 

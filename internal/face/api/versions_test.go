@@ -16,9 +16,7 @@ func TestVersions(t *testing.T) {
 		id := r.app(`{"name":"x"}`)
 		save := func(body, wants string) {
 			r.t.Helper()
-			if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 200 || !strings.Contains(got.body, wants) {
-				r.t.Errorf("%s: got %+v, want %s", body, got, wants)
-			}
+			r.wantParts(r.key, "PATCH", apps+id+"/update_source", body, 200, wants)
 		}
 		save(`{"source":{"site.ts":"export const a = 1\n"}}`, `"status":"transpiled","error":"","line":0,"column":0,"warning":"","size":19,"sha256":"`)
 		save(`{"site.ts":"export const a = 2\n","a.md":"","message":" Two, not one "}`, `"bundle":{"url":"`+baseURL+`/apps/`)
@@ -37,21 +35,15 @@ func TestVersions(t *testing.T) {
 		r.want("GET", apps+id+"/versions/3/diff", "", 404, notFound)
 		r.want("GET", apps+id+"/versions/3", "", 404, notFound)
 		idle := r.app(`{"name":"idle"}`)
-		if got := r.send(r.key, "PATCH", apps+idle+"/update_source", `{"plugin.json":"{\"main\":\"app.js\"}"}`); got.status != 200 || !strings.Contains(got.body, `"warning":"\"main\" names \"app.js\", which makes no bundle: `) {
-			r.t.Errorf("a main that makes no bundle: got %+v", got)
-		}
+		r.wantParts(r.key, "PATCH", apps+idle+"/update_source", `{"plugin.json":"{\"main\":\"app.js\"}"}`, 200, `"warning":"\"main\" names \"app.js\", which makes no bundle: `) // a main that makes no bundle
 		r.want("GET", apps+idle+"/upgrade?version=1", "", 200, `{"version":1,"tag":"","commit":"","config_schema":null,"bundle":null,"files":[]}`)
 		r.want("GET", apps+id+"/versions/two", "", 404, notFound)
-		if got := r.send(r.key, "PATCH", apps+id, `{"config_schema":[{"key":"color"}]}`); got.status != 200 {
-			r.t.Errorf("another schema: %+v", got)
-		}
+		r.wantStatus(r.key, "PATCH", apps+id, `{"config_schema":[{"key":"color"}]}`, 200)
 		for path, wants := range map[string]string{
 			"/versions/2": `"message":"Two, not one","created_by":{"id":`,
 			"/versions/3": `"current":true,"withdrawn":null,"config_schema":[{"key":"color"}]}`,
 		} {
-			if got := r.send(r.key, "GET", apps+id+path, ""); got.status != 200 || !strings.Contains(got.body, wants) {
-				r.t.Errorf("%s: got %+v, want %s", path, got, wants)
-			}
+			r.wantParts(r.key, "GET", apps+id+path, "", 200, wants)
 		}
 		if got := r.send(r.key, "GET", apps+id+"/versions/2", ""); !strings.HasSuffix(got.body, `"current":false,"withdrawn":null,"config_schema":null}`) {
 			r.t.Errorf("the schema of a version: got %+v", got)
@@ -65,9 +57,7 @@ func TestVersions(t *testing.T) {
 		}
 		r.want("GET", apps+id+"/versions/2/diff?against=4", "", 400, invalid("The app has no such version, or it is no longer kept.", `"against"`))
 		r.want("GET", apps+id+"/versions/2/diff?against=x", "", 400, invalid("Must be the number of a version.", `"against"`))
-		if got := r.send(r.key, "POST", apps+id+"/upgrade", `{"version":null,"commit":null}`); got.status != 200 {
-			r.t.Errorf("no version: %+v", got)
-		}
+		r.wantStatus(r.key, "POST", apps+id+"/upgrade", `{"version":null,"commit":null}`, 200)
 		r.want("POST", apps+id+"/upgrade", `{"version":"x"}`, 400, invalid("Must be the number of a version.", `"version"`))
 		r.want("POST", apps+id+"/upgrade", `{"accept_changed":1}`, 400, invalid("Must be true or false, not a number.", `"accept_changed"`))
 		r.want("POST", apps+id+"/upgrade", `{"commit":1}`, 400, invalid("Must be a string, not a number.", `"commit"`))
@@ -105,12 +95,8 @@ func TestSourceBodyTooLarge(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
 		big := `{"source":{"a.md":"` + strings.Repeat("x", 1<<20) + `"}}`
-		if got := r.send(r.key, "PATCH", apps+id+"/update_source", big); got.status != 200 {
-			r.t.Errorf("1 MiB in a body of more: %d %s", got.status, got.body)
-		}
-		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"a.md":"`+strings.Repeat("x", 14<<20)+`"}}`); got.status != 413 {
-			r.t.Errorf("more than 14 MiB: %d %s", got.status, got.body)
-		}
+		r.wantStatus(r.key, "PATCH", apps+id+"/update_source", big, 200)                                                     // 1 MiB in a body of more
+		r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"source":{"a.md":"`+strings.Repeat("x", 14<<20)+`"}}`, 413) // more than 14 MiB
 	})
 }
 
@@ -133,16 +119,8 @@ func TestVersionsOfGlobalApp(t *testing.T) {
 		root := access.RootApps
 		r.set(org.Settings{AppAccess: &root})
 		id := r.app(`{"name":"x","is_global":true}`)
-		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"a.md":"a"}`); got.status != 200 {
-			r.t.Fatal(got.body)
-		}
-		got := r.send(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/pipeline_frontend_apps/"+id+"/versions", "")
-		if got.status != 200 || !strings.Contains(got.body, `"created_by":null`) {
-			r.t.Errorf("got %+v", got)
-		}
-		got = r.send(r.otherKey, "PATCH", "/api/organizations/"+r.other.ID+"/pipeline_frontend_apps/"+id+"/update_source", `{"a.md":"b"}`)
-		if got.status != 403 {
-			r.t.Errorf("got %+v", got)
-		}
+		r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"a.md":"a"}`, 200)
+		r.wantParts(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/pipeline_frontend_apps/"+id+"/versions", "", 200, `"created_by":null`)
+		r.wantStatus(r.otherKey, "PATCH", "/api/organizations/"+r.other.ID+"/pipeline_frontend_apps/"+id+"/update_source", `{"a.md":"b"}`, 403)
 	})
 }
