@@ -104,7 +104,7 @@ func TestNoConnection(t *testing.T) {
 	u := limited(t, 1)
 	held := dbtest.Open(t, u)
 	err := held.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		refused := make(chan error, 2)
+		refused, opened := make(chan error, 2), make(chan error, 1)
 		go func() {
 			_, err := db.One[int](t.Context(), held, nil, `SELECT 1`)
 			refused <- err
@@ -115,7 +115,15 @@ func TestNoConnection(t *testing.T) {
 				return err
 			})
 		}()
-		for len(refused) < cap(refused) { // it has the only connection, and is not idle
+		go func() {
+			begin := time.Now()
+			_, err := db.Open(t.Context(), u)
+			if waited := time.Since(begin); waited < 9*time.Second || waited > 20*time.Second {
+				t.Errorf("waited for %v", waited)
+			}
+			opened <- err
+		}()
+		for len(refused)+len(opened) < cap(refused)+cap(opened) { // it has the only connection, and is not idle
 			if _, err := db.One[string](ctx, tx, nil, `SELECT pg_sleep(0.1)::TEXT`); err != nil {
 				return err
 			}
@@ -123,18 +131,13 @@ func TestNoConnection(t *testing.T) {
 		for range cap(refused) {
 			wantUnavailable(t, <-refused, "no connection")
 		}
+		if err := <-opened; err == nil || !strings.Contains(err.Error(), "too many connections") {
+			t.Errorf("got %v", err)
+		}
 		return nil
 	})
 	if err != nil {
 		t.Error(err)
-	}
-	begin := time.Now()
-	_, err = db.Open(t.Context(), u)
-	if err == nil || !strings.Contains(err.Error(), "too many connections") {
-		t.Errorf("got %v", err)
-	}
-	if waited := time.Since(begin); waited < 9*time.Second || waited > 20*time.Second {
-		t.Errorf("waited for %v", waited)
 	}
 	if one, inTx := ask(t.Context(), held); one != nil || inTx != nil {
 		t.Error(one, inTx)
