@@ -34,8 +34,7 @@ func addressLinks(t *testing.T, mails *mailtest.Server) map[string]string {
 func TestAddressChange(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
-		mails := mailtest.Start(t, mailtest.Config{})
-		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+		s, mails := startMailing(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 		v, elsewhere := visit(t, s, s.key), visit(t, s, s.key)
 		v.want(400, `aria-invalid="true" aria-describedby="faults email_note" value="ada"`, v.post("/console/profile", "do", "address", "email", "ada"))
 		v.want(200, "Your address is ada@x.example already.", v.post("/console/profile", "do", "address", "email", "Ada@x。example"))

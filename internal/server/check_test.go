@@ -2,12 +2,10 @@ package server_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
 
-	"foyer/internal/config"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
@@ -48,8 +46,7 @@ func TestCheckWhenUpstreamFails(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
 	repo := publish(t, host, "banner", "v1.0.0")
-	folder := t.TempDir()
-	cfg := config.Config{Database: "sqlite:" + filepath.Join(folder, "foyer.db"), DataDir: folder}
+	cfg := onDisk(t)
 	s := start(t, cfg)
 	app := must(s.CreateApp(t.Context(), custom(repo, "")))(t)
 	host.Fail(http.StatusInternalServerError)

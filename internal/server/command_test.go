@@ -2,12 +2,10 @@ package server_test
 
 import (
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"foyer/internal/base/patch"
-	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	sites "foyer/internal/domain/site"
@@ -19,9 +17,9 @@ import (
 // none either.
 func TestSnippetOfACommand(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	cfg := onDisk(t)
 	for base, want := range map[string]string{"": `"snippet":""`, "https://foyer.example": `src=\"https://foyer.example/sites/`} {
-		cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir, Listen: "127.0.0.1:8000", BaseURL: base}
+		cfg.Listen, cfg.BaseURL = "127.0.0.1:8000", base
 		d := must(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))(t)
 		o := must(d.Organizations.Create(t.Context(), "Acme"+base))(t)
 		owner := must(d.Invites.AddMember(t.Context(), o.ID, "ada@x.example", access.Owner))(t)

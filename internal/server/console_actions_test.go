@@ -16,7 +16,6 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
 )
@@ -177,8 +176,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 // A mail is sent if the box is ticked, or if the caller may not see the link.
 func TestConsoleMails(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	s, mails := startMailing(t, config.Config{})
 	invite := func(v *visitor, said, email string, form ...string) {
 		t.Helper()
 		form = append(form, "do", "invite", "level", "1", "addresses", email)
@@ -218,8 +216,7 @@ func TestConsoleKeys(t *testing.T) {
 // A key can be bound to any of the user's organizations, however many there are.
 func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
+	cfg := onDisk(t)
 	s := start(t, cfg)
 	d := openDomain(t, cfg)
 	for i := range page.DefaultLimit + 1 {
@@ -257,8 +254,7 @@ func TestConsoleFormNames(t *testing.T) {
 // An app that another organization shares can be seen here, but changed only there.
 func TestConsoleSharedApp(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
+	cfg := onDisk(t)
 	s := start(t, cfg)
 	id := furnish(t, s)
 	shared := true

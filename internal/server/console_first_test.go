@@ -3,7 +3,6 @@ package server_test
 import (
 	"bytes"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -13,18 +12,23 @@ import (
 	"foyer/internal/server"
 )
 
-// firstStart runs a server without any settings, so that the first start makes everything.
-func firstStart(t *testing.T) *running {
+// firstStart runs a server on a new database, for which it makes everything, and returns what it has said.
+func firstStart(t *testing.T, demo bool) (s *running, said string) {
 	t.Helper()
-	dir, out := t.TempDir(), &bytes.Buffer{}
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Demo: true}
-	return run(t, server.Server{Config: cfg, Stdout: out}, func() string { return regexp.MustCompile(`foy_\w{43}`).FindString(out.String()) })
+	var out bytes.Buffer
+	cfg := onDisk(t)
+	cfg.Demo = demo
+	s = run(t, server.Server{Config: cfg, Stdout: &out}, func() string {
+		said = out.String()
+		return regexp.MustCompile(`foy_\w{43}`).FindString(said)
+	})
+	return s, said
 }
 
 // A step is done once a user has done it; what the first start has made does not count.
 func TestConsoleFirstSteps(t *testing.T) {
 	t.Parallel()
-	s := firstStart(t)
+	s, _ := firstStart(t, true)
 	v := visit(t, s, s.key)
 	const home = "/console/@current"
 	for _, step := range []struct {

@@ -98,7 +98,7 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := banner(t, s, `[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true},{"key":"a_was","type":"string","site":true}]`)
-		site, placed := place(t, s.Organization, app.ID)
+		site, placed := place(t, s, app.ID)
 		webhook := must(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Events: []string{"site.*", "app.*"}}))(t)
 		v := visit(t, s, s.key)
 		const home = "/console/@current"
@@ -235,7 +235,7 @@ func TestConsoleFaultsTogether(t *testing.T) {
 			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}", "a.ts": "a"},
 			ConfigSchema: []byte(`[{"key":"n","type":"number","site":true},{"key":"j","type":"json","site":true}]`),
 		}))(t).ID
-		_, placed := place(t, s.Organization, app)
+		_, placed := place(t, s, app)
 		v := visit(t, s, s.key)
 		const home = "/console/@current"
 		source := home + "/apps/" + itoa(app) + "/source"

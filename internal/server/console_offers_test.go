@@ -19,8 +19,8 @@ import (
 // see there.
 func TestConsoleOffersWhatOneMay(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Catalog: filepath.Join(dir, "catalog.json")}
+	cfg := onDisk(t)
+	cfg.Catalog = filepath.Join(cfg.DataDir, "catalog.json")
 	if err := os.WriteFile(cfg.Catalog, []byte(`[{"name": "Listed", "url": "https://git.example/listed"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}

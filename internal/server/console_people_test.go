@@ -121,8 +121,7 @@ func TestConsoleInviting(t *testing.T) {
 func TestConsoleInvitesTheOthersAlike(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
-		mails := mailtest.Start(t, mailtest.Config{})
-		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+		s, _ := startMailing(t, config.Config{Database: url})
 		v := visit(t, s, s.key)
 		v.want(200, `name="send_email" checked>`, v.get(invitingPage))
 		some := v.post(invitingPage, "do", "invite", "level", "8", "addresses", "jane@x.example\nrick@x", "message", "Come in!", "expires_days", "20")
@@ -238,8 +237,7 @@ func TestConsoleRefusedMail(t *testing.T) {
 // The time beside the state of an accepted invite is when it was accepted; that of its mail is not shown any more.
 func TestConsoleAcceptedInvite(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	s, mails := startMailing(t, config.Config{})
 	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 	v := visit(t, s, s.key)
 	until(t, func() bool { return strings.Contains(v.get(invitesPage+"?delivery=sent").body, "ada@x.example") })
@@ -440,8 +438,7 @@ func TestConsoleNewKey(t *testing.T) {
 // the same page of another organization.
 func TestConsoleNavigation(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + dir + "/foyer.db"}
+	cfg := onDisk(t)
 	s := start(t, cfg)
 	o := must(s.Get(t.Context()))(t)
 	v := visit(t, s, s.key)
@@ -473,8 +470,7 @@ func TestConsoleNavigation(t *testing.T) {
 // The link to a page that belongs to no organization keeps the current organization.
 func TestConsoleKeepsTheOrganization(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + dir + "/foyer.db"}
+	cfg := onDisk(t)
 	s := start(t, cfg)
 	visit(t, s, join(t, s))
 	id, key := joinElsewhere(t, cfg, "ada@x.example")

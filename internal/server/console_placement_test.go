@@ -20,10 +20,10 @@ func banner(t *testing.T, s *running, schema string) client.App {
 }
 
 // place makes a site named Shop with an app, and returns its id and the page of the placement.
-func place(t *testing.T, o *client.Organization, app int64) (site int64, page string) {
+func place(t *testing.T, s *running, app int64) (site int64, page string) {
 	t.Helper()
-	shop := must(o.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
-	must(o.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app}))(t)
+	shop := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
+	must(s.PlaceApp(t.Context(), shop.ID, client.PlacementDraft{AppID: app}))(t)
 	return shop.ID, "/console/@current/sites/" + itoa(shop.ID) + "/apps/" + itoa(app)
 }
 
@@ -85,7 +85,7 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		app := banner(t, s, `[{"key":"a","type":"string","site":true}]`)
 		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true}]`)}))(t)
-		site, page := place(t, s.Organization, app.ID)
+		site, page := place(t, s, app.ID)
 		v := visit(t, s, s.key)
 		for _, do := range []string{"save", "preview"} {
 			refused := v.post(page, v.get(page).fill(t, do, "config.a", "x", "config.b", "y", "version", "1")...)
@@ -135,7 +135,7 @@ func TestConsoleShowsJSON(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := banner(t, s, `[{"key":"any","type":"json","site":true},{"key":"size","type":"string","site":true}]`)
-		site, page := place(t, s.Organization, app.ID)
+		site, page := place(t, s, app.ID)
 		must(s.UpdatePlacement(t.Context(), site, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"any": []byte(`"x"`), "size": []byte(`"5"`)}}))(t)
 		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"any","type":"json","site":true},{"key":"size","type":"number","site":true}]`)}))(t)
 		v := visit(t, s, s.key)
@@ -158,11 +158,10 @@ func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
 		s := start(t, cfg)
 		app := banner(t, s, `[{"key":"welcome","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`)
 		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
-		key := ownerElsewhere(t, cfg)
-		elsewhere := must(client.New(s.URL, key))(t).Organization(client.Current)
-		v, theirs := visit(t, s, s.key), visit(t, s, key)
+		elsewhere := s.as(t, ownerElsewhere(t, cfg))
+		v, theirs := visit(t, s, s.key), visit(t, s, elsewhere.key)
 		var pages []string
-		for _, of := range []*client.Organization{s.Organization, elsewhere} {
+		for _, of := range []*running{s, elsewhere} {
 			_, page := place(t, of, app.ID)
 			pages = append(pages, page)
 		}
@@ -199,11 +198,10 @@ func TestConsolePinnedBeforeSharing(t *testing.T) {
 		s := start(t, cfg)
 		app := banner(t, s, "null")
 		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))(t)
-		key := ownerElsewhere(t, cfg)
-		elsewhere := must(client.New(s.URL, key))(t).Organization(client.Current)
+		elsewhere := s.as(t, ownerElsewhere(t, cfg))
 		_, page := place(t, elsewhere, app.ID)
 		must(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"n","type":"string","site":true}]`)}))(t)
-		v := visit(t, s, key)
+		v := visit(t, s, elsewhere.key)
 		pinned := v.get(page)
 		v.want(200, `<option value="1" selected>pinned to 1</option>`, pinned)
 		v.want(200, `<option value="1">pinned to 1</option>`, v.post(page, pinned.fill(t, "preview", "version", "2")...))
@@ -239,7 +237,7 @@ func TestConsolePlacementOfWhatDoesNotCompile(t *testing.T) {
 		app := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{
 			"site.ts": "export function inject() {}", "plugin.json": `{"config": [{"key": "old", "type": "string", "site": true}]}`,
 		}}))(t)
-		_, page := place(t, s.Organization, app.ID)
+		_, page := place(t, s, app.ID)
 		must(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{
 			"site.ts": new("export function inject() {"), "plugin.json": new(`{"config": [{"key": "new", "type": "string", "site": true}]}`),
 		}}))(t)

@@ -64,7 +64,7 @@ func TestConsoleSearch(t *testing.T) {
 		v.lacks(200, s.key, v.get("/console/@current/search?q=%E2%80%8B"+s.key))
 		ada := visit(t, s, member)
 		ada.lacks(200, "Nightly", ada.get("/console/@current/search?q=reports"))
-		reader := visit(t, s, (&running{URL: s.URL, key: member}).keyFor(t, "plugin:read"))
+		reader := visit(t, s, s.as(t, member).keyFor(t, "plugin:read"))
 		search(reader, "zebra", "Zebra shop")
 		reader.lacks(200, "zebra@x.example", reader.get("/console/@current/search?q=zebra"))
 	})

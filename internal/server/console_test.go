@@ -182,10 +182,16 @@ func join(t *testing.T, s *running) string {
 // joinAs makes somebody a member, and returns their key.
 func joinAs(t *testing.T, s *running, email string) string {
 	t.Helper()
-	invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))(t)
-	link := must(s.LinkInvite(t.Context(), invite.ID))(t)
+	link := s.handed(t, email)
 	anybody := must(client.New(s.URL, ""))(t)
-	return must(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{}))(t).APIKey
+	return must(anybody.AcceptInvitation(t.Context(), path.Base(link), client.Names{}))(t).APIKey
+}
+
+// handed invites somebody without a mail, and returns the path of the link, to be passed on by hand.
+func (s *running) handed(t *testing.T, email string) string {
+	t.Helper()
+	invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, SendEmail: new(false)}))(t)
+	return strings.TrimPrefix(must(s.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
 }
 
 // Every link leads to a page, whatever the texts are.

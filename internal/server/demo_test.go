@@ -1,18 +1,15 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"foyer/internal/config"
 	"foyer/internal/infra/db"
 	"foyer/internal/server"
 )
@@ -21,27 +18,19 @@ import (
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, demo := range []bool{true, false} {
-		log, out := newLockedBuffer(), &bytes.Buffer{}
-		dir := t.TempDir()
-		cfg := config.Config{
-			Listen: "127.0.0.1:0", DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), InviteTTL: time.Hour, Demo: demo,
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		stopped := make(chan error, 1)
-		go func() {
-			stopped <- server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: out, Leave: 10 * time.Millisecond}.Run(ctx)
-		}()
-		<-log.baseURL // the first start is complete
-		address := regexp.MustCompile(`http://\S+/sites/[A-Z2-7]{26}/try`).FindString(out.String())
+		_, said := firstStart(t, demo)
+		address := regexp.MustCompile(`http://\S+/sites/[A-Z2-7]{26}/try`).FindString(said)
 		if demo != (address != "") {
-			t.Errorf("with %t: %s", demo, out)
+			t.Errorf("with %t: %s", demo, said)
 		}
-		if demo {
-			readDemo(t, address)
+		if !demo {
+			continue
 		}
-		stop()
-		if err := <-stopped; err != nil {
-			t.Error(err)
+		for file, part := range map[string]string{"try": "/loader.js", "manifest.json": `"config":{"greeting":"Hello from foyer!","color":"#2a6f4e"}`} {
+			got := browse(t, http.MethodGet, strings.TrimSuffix(address, "try")+file, nil)
+			if got.status != http.StatusOK || !strings.Contains(got.body, part) {
+				t.Errorf("%s: %+v", file, got)
+			}
 		}
 	}
 }
@@ -49,10 +38,8 @@ func TestDemo(t *testing.T) {
 // The first start shows the key before it makes the demo site: if it is killed meanwhile, the key is not lost.
 func TestKeyIsShownFirst(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{
-		Listen: "127.0.0.1:0", DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), InviteTTL: time.Hour, Demo: true,
-	}
+	cfg := onDisk(t)
+	cfg.Demo = true
 	shown, out := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
@@ -80,20 +67,5 @@ func TestKeyIsShownFirst(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
-	}
-}
-
-func readDemo(t *testing.T, address string) {
-	t.Helper()
-	for file, part := range map[string]string{"try": "/loader.js", "manifest.json": `"config":{"greeting":"Hello from foyer!","color":"#2a6f4e"}`} {
-		r, err := http.Get(strings.TrimSuffix(address, "try") + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(r.Body)
-		r.Body.Close()
-		if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(body), part) {
-			t.Errorf("%s: %d %s, %v", file, r.StatusCode, body, err)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +14,7 @@ import (
 // signed in they name none.
 func TestDocsOfAnOrganization(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
+	cfg := onDisk(t)
 	s := start(t, cfg)
 	d := openDomain(t, cfg)
 	var ids []string

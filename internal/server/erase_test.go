@@ -107,7 +107,7 @@ func wantFilled(t *testing.T, d *db.DB, text string, but []string, columns ...st
 }
 
 // furnishPerson makes a member who leaves their names and address wherever they can be, and returns them as they joined.
-func furnishPerson(t *testing.T, s *running, d *server.Domain, elsewhere *client.Organization, mails *mailtest.Server, email, first, last string) client.Accepted {
+func furnishPerson(t *testing.T, s *running, d *server.Domain, elsewhere *running, mails *mailtest.Server, email, first, last string) client.Accepted {
 	t.Helper()
 	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: first}))(t)
 	anybody := must(client.New(s.URL, ""))(t)
@@ -117,7 +117,7 @@ func furnishPerson(t *testing.T, s *running, d *server.Domain, elsewhere *client
 		t.Fatal(err)
 	}
 	visit(t, s, accepted.APIKey).get("/console")
-	theirs := must(client.New(s.URL, accepted.APIKey))(t).Organization(accepted.Organization.ID)
+	theirs := s.as(t, accepted.APIKey)
 	number := strconv.FormatInt(accepted.User.ID, 10)
 	must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob" + number + "@x.example"}))(t)
 	must(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))(t)
@@ -163,7 +163,7 @@ func TestEraseUser(t *testing.T) {
 		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", InviteLimit: 100, MailLimit: 100}
 		s := start(t, cfg)
 		d := openDomain(t, cfg)
-		elsewhere := must(client.New(s.URL, ownerElsewhere(t, cfg)))(t).Organization(client.Current)
+		elsewhere := s.as(t, ownerElsewhere(t, cfg))
 		const stays = "bystander@x.example"
 		furnishPerson(t, s, d, elsewhere, mails, stays, "Bystander", "Who")
 		accepted := furnishPerson(t, s, d, elsewhere, mails, email, first, last)
@@ -329,9 +329,8 @@ func TestEraseOrganization(t *testing.T) {
 		bound := must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: id}))(t)
 		visit(t, s, bound.APIKey).get("/console")
 		otherID, kept := joinElsewhere(t, cfg, "owner@elsewhere.example")
-		elsewhere := must(client.New(s.URL, kept))(t).Organization(client.Current)
-		there := &running{Organization: elsewhere, URL: s.URL, key: kept}
-		furnish(t, there)
+		elsewhere := s.as(t, kept)
+		furnish(t, elsewhere)
 		theirs := must(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))(t)
 		const source = "export const onlyOurs = 1"
 		global := s.withSite(t, source)
@@ -342,7 +341,7 @@ func TestEraseOrganization(t *testing.T) {
 
 		d := openDomain(t, cfg)
 		raw := dbtest.Open(t, url)
-		for i, s := range []*running{s, there} {
+		for i, s := range []*running{s, elsewhere} {
 			joinAs(t, s, "accepts"+strconv.Itoa(i)+"@x.example")
 			must(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))(t)
 			fillBackground(t, raw, []string{id, otherID}[i])

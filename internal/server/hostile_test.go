@@ -52,8 +52,7 @@ func startProcess(t *testing.T) (s *running, pid int) {
 		ended <- nil
 		t.Fatalf("the server did not start: %v\n%s", err, s.log.String())
 	}
-	s.Organization = must(client.New(s.URL, s.key))(t).Organization(client.Current)
-	return s, cmd.Process.Pid
+	return s.as(t, s.key), cmd.Process.Pid
 }
 
 // peakMemory returns the most memory that a process has held, in bytes.

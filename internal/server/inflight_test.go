@@ -87,7 +87,7 @@ func TestSlowReaders(t *testing.T) {
 		schema := fmt.Sprintf(`[%q]`, strings.Repeat("x", 1_000_000))
 		must(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i), ConfigSchema: []byte(schema)}))(t)
 	}
-	other := &running{URL: s.URL, key: join(t, s)}
+	other := s.as(t, join(t, s))
 	answered := map[int]int{}
 	var conns []net.Conn
 	for i := range 100 {

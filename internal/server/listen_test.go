@@ -79,8 +79,8 @@ func TestSocketPathInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{used, file} {
-		folder := t.TempDir()
-		cfg := config.Config{Listen: "unix:" + path, BaseURL: socketBase, DataDir: folder, Database: "sqlite:" + filepath.Join(folder, "foyer.db")}
+		cfg := onDisk(t)
+		cfg.Listen, cfg.BaseURL = "unix:"+path, socketBase
 		err := server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}.Run(t.Context())
 		if err == nil || !strings.HasPrefix(err.Error(), "FOYER_LISTEN: ") || !strings.Contains(err.Error(), path) {
 			t.Errorf("got %v, want an error that names FOYER_LISTEN and %s", err, path)

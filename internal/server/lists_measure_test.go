@@ -107,8 +107,7 @@ func TestLists(t *testing.T) { // not parallel: it measures
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		cfg := config.Config{Database: database, DataDir: t.TempDir(), Secret: "a secret that both have", InviteTTL: time.Hour}
 		large := start(t, cfg)
-		small := &running{URL: large.URL, key: ownerElsewhere(t, cfg)}
-		small.Organization = must(client.New(small.URL, small.key))(t).Organization(client.Current)
+		small := large.as(t, ownerElsewhere(t, cfg))
 		began := time.Now()
 		fill(t, small, 200, 2, 100, 100) // full pages, as in the large one
 		fill(t, large, 10_000, 20, 10_000, 1_000)

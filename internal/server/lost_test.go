@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"foyer/internal/config"
 	"foyer/internal/infra/db"
 	"foyer/internal/server"
 )
@@ -19,8 +18,8 @@ import (
 // start with a new database if there is a secret.
 func TestRemovedDatabase(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s := start(t, config.Config{DataDir: dir})
+	cfg := onDisk(t)
+	dir, s := cfg.DataDir, start(t, cfg)
 	if got := s.send(t, "POST", "/", `{"name":"x"}`); got.status != http.StatusCreated {
 		t.Fatalf("got %+v", got)
 	}
@@ -42,7 +41,6 @@ func TestRemovedDatabase(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		rescue(t, dir)
 	}
-	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Listen: "127.0.0.1:0"}
 	for _, cfg.Secret = range []string{"", strings.Repeat("s", 32)} { // a secret that was given since changes nothing
 		err := server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}.Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "foyer admin restore") {

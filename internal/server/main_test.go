@@ -23,6 +23,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/infra/trace"
 	"foyer/internal/infra/upstream/upstreamtest"
@@ -53,6 +54,27 @@ func each(t *testing.T, test func(t *testing.T, s *running)) {
 func start(t *testing.T, cfg config.Config) *running {
 	t.Helper()
 	return startTraced(t, cfg, nil)
+}
+
+// startMailing is start with a mail server that takes the mails.
+func startMailing(t *testing.T, cfg config.Config) (*running, *mailtest.Server) {
+	t.Helper()
+	mails := mailtest.Start(t, mailtest.Config{})
+	cfg.SMTP, cfg.MailFrom = mails.URL(), "foyer@foyer.example"
+	return start(t, cfg), mails
+}
+
+// onDisk returns settings for several servers or commands on one SQLite database.
+func onDisk(t *testing.T) config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	return config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Listen: "127.0.0.1:0", InviteTTL: time.Hour}
+}
+
+// as returns the server as another user sees it.
+func (s *running) as(t *testing.T, key string) *running {
+	t.Helper()
+	return &running{must(client.New(s.URL, key))(t).Organization(client.Current), s.URL, key, s.log}
 }
 
 // openDomain opens the database in the settings until the test ends, as a command does.
@@ -104,9 +126,7 @@ func run(t *testing.T, srv server.Server, key func() string) *running {
 		stopped <- nil
 		t.Fatalf("the server did not start: %v", err)
 	}
-	s.key = key()
-	s.Organization = must(client.New(s.URL, s.key))(t).Organization(client.Current)
-	return s
+	return s.as(t, key())
 }
 
 // lockedBuffer stores a server's log and finds its base url there.

@@ -30,7 +30,7 @@ func (v *visitor) answer(page shown, organization, do string, form ...string) sh
 func inviteFrom(t *testing.T, cfg config.Config, s *running, organization, email string) client.Invite {
 	t.Helper()
 	_, key := joinElsewhere(t, cfg, "host@"+strings.ToLower(organization)+".example")
-	theirs := must(client.New(s.URL, key))(t).Organization(client.Current)
+	theirs := s.as(t, key)
 	must(theirs.Change(t.Context(), client.OrganizationPatch{Name: &organization}))(t)
 	return must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: "Eve", Message: "Come in!"}))(t)
 }
@@ -127,13 +127,12 @@ func TestGuestInSomebodysBrowser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s, p := withProvider(t, url)
-		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
-		link := must(s.LinkInvite(t.Context(), invite.ID))(t)
+		link := s.handed(t, "eve@x.example")
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "eve@x.example"}})
 		v := visit(t, s, s.key)
 		open := v.get("/console/session/oidc")
 		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", open)
-		v.want(200, "Accept as <bdi>eve@x.example</bdi>", v.get(strings.TrimPrefix(link.URL, s.URL)))
+		v.want(200, "Accept as <bdi>eve@x.example</bdi>", v.get(link))
 		v.want(401, "Sign in", v.get("/console"))
 		left := v.answer(open, "My organization", "decline")
 		v.want(200, "There are no invitations for you now.", left)
@@ -145,8 +144,7 @@ func TestGuestInSomebodysBrowser(t *testing.T) {
 func TestGuestByMail(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
-		mails := mailtest.Start(t, mailtest.Config{})
-		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+		s, mails := startMailing(t, config.Config{Database: url})
 		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
 		handed := must(s.LinkInvite(t.Context(), invite.ID))(t)
 		mailed(t, mails, 1) // the invite
@@ -212,12 +210,11 @@ func TestHandedLinkOfAUser(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 		key := ownerElsewhere(t, config.Config{Database: url})
-		theirs := must(client.New(s.URL, key))(t).Organization(client.Current)
+		theirs := s.as(t, key)
 		name := "Umbrella"
 		must(theirs.Change(t.Context(), client.OrganizationPatch{Name: &name}))(t)
 		for _, do := range []string{"decline", "accept"} {
-			invite := must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
-			path := strings.TrimPrefix(must(theirs.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
+			path := theirs.handed(t, "ada@x.example")
 			for way, other := range map[string]*visitor{`href="/console">Sign in</a>`: visit(t, s, ""), "<button>Sign out</button>": visit(t, s, key)} {
 				for _, got := range []shown{other.get(path), other.post(path, "answer", do)} {
 					other.want(403, way, got)
@@ -237,9 +234,7 @@ func TestHandedLinkOfAUserWithABoundKey(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
-		theirs := must(client.New(s.URL, ownerElsewhere(t, config.Config{Database: url})))(t).Organization(client.Current)
-		invite := must(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
-		path := strings.TrimPrefix(must(theirs.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
+		path := s.as(t, ownerElsewhere(t, config.Config{Database: url})).handed(t, "ada@x.example")
 		bound := must(must(client.New(s.URL, s.key))(t).CreateKey(t.Context(), client.KeyDraft{
 			Scopes: []string{"*"}, OrganizationID: must(s.Get(t.Context()))(t).ID,
 		}))(t)
@@ -273,8 +268,7 @@ func TestLinkOfAUserInSomebodysBrowser(t *testing.T) {
 func TestLinkOfAnother(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
-		path := strings.TrimPrefix(must(s.LinkInvite(t.Context(), invite.ID))(t).URL, s.URL)
+		path := s.handed(t, "eve@x.example")
 		v := visit(t, s, s.key)
 		const said = "You are signed in here as <bdi>grace@acme.example</bdi>. Accepting signs you in as <bdi>eve@x.example</bdi> instead."
 		v.want(200, said, v.get(path))

@@ -193,8 +193,7 @@ func testSixApps(tab context.Context, t *testing.T) {
 // An app that is switched off in any way is gone from a page that is loaded later, even if the browser has cached
 // everything, and from a page that the back button restores.
 func testSwitches(tab context.Context, t *testing.T) {
-	cfg := config.Config{DataDir: t.TempDir()}
-	cfg.Database = "sqlite:" + cfg.DataDir + "/foyer.db"
+	cfg := onDisk(t)
 	s := open(tab, t, start(t, cfg))
 	app := s.app(t, "export const old = 1")
 	now := "declare const log: string[], say: (id: string) => void\nexport const inject = () => { log.push('app'); return () => { log.push('undone'); say('undone') } }"

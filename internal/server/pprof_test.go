@@ -3,7 +3,6 @@ package server_test
 import (
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,11 +15,8 @@ func TestMetricsOnAPortInUse(t *testing.T) {
 	t.Parallel()
 	ln := must((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
-	folder, log, out := t.TempDir(), newLockedBuffer(), newLockedBuffer()
-	cfg := config.Config{
-		Listen: "127.0.0.1:0", DataDir: folder, Database: "sqlite:" + filepath.Join(folder, "foyer.db"), MetricsListen: ln.Addr().String(),
-		Secret: strings.Repeat("s", 32),
-	}
+	log, out, cfg := newLockedBuffer(), newLockedBuffer(), onDisk(t)
+	cfg.MetricsListen, cfg.Secret = ln.Addr().String(), strings.Repeat("s", 32)
 	err := server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: out}.Run(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "FOYER_METRICS_LISTEN: ") || log.String() != "" || out.String() != "" {
 		t.Errorf("error %v, log %s, output %s", err, log, out)

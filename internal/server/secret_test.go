@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +13,7 @@ import (
 // A lost secret is not replaced silently, since what was derived from it is lost too.
 func TestLostSecret(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir}
+	cfg := onDisk(t)
 	if _, err := openDomain(t, cfg).Organizations.Create(t.Context(), "Acme"); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"html"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -95,8 +94,7 @@ func TestSignInByMail(t *testing.T) {
 func TestSignInByMailLeadsOn(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
-		mails := mailtest.Start(t, mailtest.Config{})
-		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+		s, mails := startMailing(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 		v, other := visit(t, s, ""), visit(t, s, "")
 		const wanted = "/console/keys?offset=0"
 		asked := regexp.MustCompile(`(?s)action="/console/session/mail">.*?name="then" value="([^"]*)"`).FindStringSubmatch(v.get(wanted).body)
@@ -124,8 +122,7 @@ func TestSignInByMailLeadsOn(t *testing.T) {
 // A form that is sent twice mails one link: clicking does not use up the five links per hour of an address.
 func TestSignInByMailIsAskedForOnce(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+	s, mails := startMailing(t, config.Config{Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example", SendEmail: new(false)}))(t)
 	v := visit(t, s, "")
 	ask := func(email, form string) {
@@ -146,8 +143,7 @@ func TestSignInByMailIsAskedForOnce(t *testing.T) {
 // A user who requests a link loses nothing that was kept for them.
 func TestSignInByMailKeepsWhatWasSent(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	s, _ := startMailing(t, config.Config{})
 	v := visit(t, s, "")
 	over := v.post("/console/@current/apps/new", "do", "source", "name", "Banner", "description", strings.Repeat("<", 20<<10))
 	v.want(401, `action="/console/session/mail" target="_blank">`, over)
@@ -160,8 +156,7 @@ func TestSignInByMailKeepsWhatWasSent(t *testing.T) {
 
 func TestSignInPage(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}, SignIn: []string{"mail"}})
+	s, mails := startMailing(t, config.Config{Bootstrap: config.Bootstrap{Email: "ada@x.example"}, SignIn: []string{"mail"}})
 	v := visit(t, s, "")
 	page := v.get("/console")
 	v.want(401, "Mail me a link", page)
@@ -194,8 +189,7 @@ func TestSignInPage(t *testing.T) {
 func TestAcceptedInABrowser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
-		mails := mailtest.Start(t, mailtest.Config{})
-		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+		s, mails := startMailing(t, config.Config{Database: url})
 		must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 		path := mailed(t, mails, 1)
 		v := visit(t, s, "")
@@ -209,10 +203,8 @@ func TestAcceptedInABrowser(t *testing.T) {
 		v.want(200, "link in a mail", v.get("/console/sessions"))
 		v.lacks(200, `value="revoke"`, v.get("/console/keys"))
 
-		invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))(t)
-		link := must(s.LinkInvite(t.Context(), invite.ID))(t)
 		handed := visit(t, s, "")
-		accepted = handed.post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept")
+		accepted = handed.post(s.handed(t, "eve@x.example"), "answer", "accept")
 		handed.want(200, "foy_", accepted)
 		handed.want(200, "It ends when you first sign in by a link in a mail, which proves", accepted)
 		handed.want(200, "Members", handed.get("/console/@current"))
@@ -230,10 +222,8 @@ func TestAcceptedWhereWaysAreOff(t *testing.T) {
 	})
 	must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))(t)
 	path := mailed(t, mails, 1)
-	invite := must(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", SendEmail: new(false)}))(t)
-	link := must(s.LinkInvite(t.Context(), invite.ID))(t)
 	for path, next := range map[string]string{
-		path: "sign in with Acme, as this address", strings.TrimPrefix(link.URL, s.URL): "It ends when you first sign in with Acme, which proves",
+		path: "sign in with Acme, as this address", s.handed(t, "eve@x.example"): "It ends when you first sign in with Acme, which proves",
 	} {
 		v := visit(t, s, "")
 		accepted := v.post(path, "answer", "accept")
@@ -274,8 +264,7 @@ func TestAcceptedToSignInByTheProvider(t *testing.T) {
 // If a browser does not send Sec-Fetch-Site, the Origin header says where a form comes from.
 func TestSignInFromAnOldBrowser(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+	s, mails := startMailing(t, config.Config{Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 	v := visit(t, s, "")
 	if page := v.get("/console").body; strings.Index(page, "autofocus") < strings.Index(page, `id="email"`) || strings.Count(page, "autofocus") != 1 {
 		t.Errorf("the first way is not focused alone:\n%s", page)
@@ -294,11 +283,10 @@ func TestSignInFromAnOldBrowser(t *testing.T) {
 // Users whose address is not verified read how they can verify it on this server, if they can.
 func TestConsoleSaysHowAnAddressIsVerified(t *testing.T) {
 	t.Parallel()
-	mails := mailtest.Start(t, mailtest.Config{})
-	byProvider, _ := withProvider(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	byProvider, _ := withProvider(t, onDisk(t).Database)
+	byMail, _ := startMailing(t, config.Config{})
 	for how, s := range map[string]*running{
-		"": start(t, config.Config{}), ": a sign-in with Acme & Söhne verifies it": byProvider,
-		": a sign-in by a link in a mail verifies it": start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"}),
+		"": start(t, config.Config{}), ": a sign-in with Acme & Söhne verifies it": byProvider, ": a sign-in by a link in a mail verifies it": byMail,
 	} {
 		v := visit(t, s, s.key)
 		v.want(200, "not verified"+how+"</span>", v.get("/console/profile"))
