@@ -1,16 +1,13 @@
 package api_test
 
 import (
-	"encoding/json"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"foyer/client"
-	"foyer/internal/face/api"
 )
 
 // schema has the parts of a schema in the OpenAPI document that these tests read.
@@ -26,9 +23,7 @@ func schemas(t *testing.T) map[string]schema {
 	var document struct {
 		Components struct{ Schemas map[string]schema }
 	}
-	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &document); err != nil { //nolint:musttag // its names are matched in any case
-		t.Fatal(err)
-	}
+	decodeDocument(t, &document)
 	return document.Components.Schemas
 }
 

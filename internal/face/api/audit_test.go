@@ -52,9 +52,7 @@ func TestAudit(t *testing.T) {
 	each(t, func(r *rig) {
 		r.app(`{"name":"Banner"}`)
 		r.invite("eve@example.com")
-		if _, err := activity.NumberAll(t.Context(), r.db); err != nil {
-			r.t.Fatal(err)
-		}
+		r.number()
 		r.api.KeepAddresses = true
 		r.app(`{"name":"Other"}`)
 		all := []string{
@@ -196,9 +194,7 @@ func TestAuditStream(t *testing.T) {
 		for i := range 5 {
 			r.app(fmt.Sprintf(`{"name":"App %d"}`, i))
 		}
-		if _, err := activity.NumberAll(t.Context(), r.db); err != nil {
-			r.t.Fatal(err)
-		}
+		r.number()
 		r.app(`{"name":"Last"}`)
 		if got := r.send(r.key, "GET", "/activity", "", "Accept", "application/json, application/x-ndjson;q=0"); !strings.HasPrefix(got.body, `{"count":`) {
 			r.t.Errorf("lines are not wanted: %s", got.body)
@@ -241,26 +237,16 @@ func TestAuditStream(t *testing.T) {
 }
 
 // slowStream begins a stream that is larger than the connection's buffers, and reads one line.
-func (r *rig) slowStream(key string) (*http.Response, *bufio.Reader) {
+func (r *rig) slowStream(key string) (answer, *bufio.Reader) {
 	r.t.Helper()
-	req, err := http.NewRequestWithContext(r.t.Context(), "GET", r.url+"/api/organizations/"+url.PathEscape(r.org.ID)+"/activity", http.NoBody)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Accept", "application/x-ndjson")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { res.Body.Close() })
-	lines := bufio.NewReader(res.Body)
-	if res.StatusCode == http.StatusOK {
+	got, body := r.open(r.url, key, "/activity", "application/x-ndjson")
+	lines := bufio.NewReader(body)
+	if got.status == http.StatusOK {
 		if _, err := lines.ReadString('\n'); err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	return res, lines
+	return got, lines
 }
 
 // fill makes so much activity that a stream must wait for its client.
@@ -271,9 +257,7 @@ func (r *rig) fill() {
 		id := r.app(`{"name":"Large"}`)
 		r.wantStatus(r.key, "PATCH", "/pipeline_frontend_apps/"+id, fmt.Sprintf(`{"tag":"%d","config_schema":%s}`, i, schema), 200)
 	}
-	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
-		r.t.Fatal(err)
-	}
+	r.number()
 }
 
 // A stream ends when its key is revoked, and says so. Nobody gets more than four streams.
@@ -283,22 +267,19 @@ func TestAuditStreamsEnd(t *testing.T) {
 		now := r.db.Now
 		r.db.Now = func() time.Time { return now().Add(time.Duration(ahead.Load())) }
 		r.fill()
-		key, secret, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		key, secret := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All})
 		var first *bufio.Reader
 		for i := range 4 {
-			_, lines := r.slowStream(secret) //nolint:bodyclose // it ends with the test
+			_, lines := r.slowStream(secret)
 			if i == 0 {
 				first = lines
 			}
 		}
-		if res, _ := r.slowStream(r.key); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" { //nolint:bodyclose // likewise
-			r.t.Errorf("a fifth stream: %d", res.StatusCode)
+		if got, _ := r.slowStream(r.key); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
+			r.t.Errorf("a fifth stream: %d", got.status)
 		}
 		admin := r.join(r.org, "admin@acme.example", access.Admin)
-		_, lowered := r.slowStream(r.newKey(admin, "*")) //nolint:bodyclose // likewise
+		_, lowered := r.slowStream(r.newKey(admin, "*"))
 		if err := r.keys.Revoke(t.Context(), key.ID); err != nil {
 			r.t.Fatal(err)
 		}
@@ -368,11 +349,7 @@ func TestDocumentListsActivities(t *testing.T) {
 			} `json:"schemas"`
 		} `json:"components"`
 	}
-	w := httptest.NewRecorder()
-	api.OpenAPIJSON().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/openapi.json", nil))
-	if err := json.Unmarshal(w.Body.Bytes(), &document); err != nil {
-		t.Fatal(err)
-	}
+	decodeDocument(t, &document)
 	if got, want := document.Components.Schemas.Verbs.Enum, texts(activity.Verbs()); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -200,19 +200,11 @@ func TestEventsForAdmins(t *testing.T) {
 // eventStream begins a stream of the events after a sequence.
 func (r *rig) eventStream(url, key string, after int64) *eventStream {
 	r.t.Helper()
-	path := "/api/organizations/" + r.org.ID + "/events?limit=2&after=" + strconv.FormatInt(after, 10)
-	req, err := http.NewRequestWithContext(r.t.Context(), "GET", url+path, nil)
-	if err != nil {
-		r.t.Fatal(err)
+	got, body := r.open(url, key, "/events?limit=2&after="+strconv.FormatInt(after, 10), "text/event-stream")
+	if got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
+		r.t.Fatal(got)
 	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Accept", "text/event-stream")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
-		r.t.Fatal(res, err)
-	}
-	r.t.Cleanup(func() { res.Body.Close() })
-	lines := bufio.NewScanner(res.Body)
+	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 4<<20)
 	return &eventStream{lines, r.t}
 }
@@ -277,10 +269,7 @@ func TestEventsThatWereThere(t *testing.T) {
 		r.db.Now = func() time.Time { return now().Add(time.Duration(ahead.Load())) }
 		const events = 30
 		r.largeEvents(events)
-		key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		key, secret := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All})
 		stream := r.eventStream(r.url, secret, 0)
 		stream.until("event: app.created")
 		admin := r.join(r.org, "lowered@acme.example", access.Admin)

@@ -59,10 +59,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 				dbtest.Exec(r.t, r.db, `ALTER TABLE memberships RENAME TO gone`)
 			}, 500},
 		} {
-			key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: c.who.User.ID, Scope: access.All})
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			key, secret := r.makeKey(access.Draft{UserID: c.who.User.ID, Scope: access.All})
 			got := r.sendLate(secret, "POST", "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com","level":8}`, func() {
 				c.before(key.ID)
 				passed.Add(int64(3 * time.Second))
@@ -79,10 +76,7 @@ func TestRevokedKeyMakesNone(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
 		r.db.Now = func() time.Time { return now }
-		key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		key, secret := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All})
 		got := r.sendLate(secret, "POST", "/api/users/@me/keys", `{"scopes":["*"]}`, func() {
 			if err := r.keys.Revoke(r.t.Context(), key.ID); err != nil {
 				r.t.Error(err)
@@ -106,10 +100,7 @@ func TestExpiredKeyChangesNobody(t *testing.T) {
 			"POST /api/users/@me/invites/" + between(invited, `"id":"`, `"`) + "/accept": `{}`,
 		} {
 			method, path, _ := strings.Cut(request, " ")
-			_, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			_, secret := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
 			got := r.sendLate(secret, method, path, body, func() { now = now.Add(time.Hour) })
 			if got.status != 403 || !strings.Contains(got.body, "Your permissions changed while the request was under way") {
 				r.t.Errorf("%s: %d %s", request, got.status, got.body)

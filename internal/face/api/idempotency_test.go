@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -110,9 +109,7 @@ func (r *rig) wantKept(method, path, body string) {
 // delivered makes a delivery of the last event to a webhook and returns its id.
 func (r *rig) delivered(webhook string) (id string) {
 	r.t.Helper()
-	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
-		r.t.Fatal(err)
-	}
+	r.number()
 	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		n, err := db.Insert(ctx, tx, `
 			INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at)

@@ -32,10 +32,7 @@ func TestKeysOnTwoServers(t *testing.T) {
 			Invites: invite.Service{DB: second, Keys: keys, TTL: time.Hour, Cache: invite.NewCache()},
 		})
 		status := func(url, key string) int { return r.sendTo(url, key, "GET", apps, "").status }
-		made, key, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
-		if err != nil {
-			t.Fatal(err)
-		}
+		made, key := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All})
 		if here, there := status(r.url, key), status(other, key); here != 200 || there != 200 {
 			t.Errorf("a new key: %d here, %d there", here, there)
 		}
@@ -76,10 +73,7 @@ func TestKeysOnTwoServers(t *testing.T) {
 
 func TestKeyExpires(t *testing.T) {
 	each(t, func(r *rig) {
-		_, key, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		_, key := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
 		now := r.db.Now().Add(time.Hour - time.Second)
 		r.db.Now = func() time.Time { return now }
 		r.wantStatus(key, "GET", apps, "", 200) // before its time
@@ -91,20 +85,14 @@ func TestKeyExpires(t *testing.T) {
 func TestKeyBoundToOrganization(t *testing.T) {
 	each(t, func(r *rig) {
 		r.join(r.other, "owner@acme.example", access.Owner)
-		_, key, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: r.other.ID})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		_, key := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: r.other.ID})
 		r.compare("its user's other organization", r.send(key, "GET", apps, ""), 404, notFound)
 		for _, id := range []string{"@current", r.other.ID} {
 			r.wantStatus(key, "GET", "/api/organizations/"+id+apps, "", 200)
 		}
 		r.wantStatus(r.key, "GET", "/api/organizations/"+r.other.ID+apps, "", 200) // a key that is not bound
 		revoke := func(bound string) int {
-			made, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: bound})
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			made, _ := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: bound})
 			return r.send(key, "DELETE", fmt.Sprintf("/api/users/@me/keys/%d", made.ID), "").status
 		}
 		if free, here, elsewhere := revoke(""), revoke(r.other.ID), revoke(r.org.ID); free != 403 || here != 204 || elsewhere != 404 {

@@ -1,13 +1,9 @@
 package api_test
 
 import (
-	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"foyer/internal/face/api"
 )
 
 // keywords are the fields that a schema of this document may have. An unquoted comma turns part of a sentence into
@@ -28,9 +24,7 @@ var objects = map[string][]string{
 func TestDocumentHasNoStrayKeys(t *testing.T) {
 	t.Parallel()
 	var document map[string]any
-	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &document); err != nil {
-		t.Fatal(err)
-	}
+	decodeDocument(t, &document)
 	schemas := 0
 	walk(document, "#", "", func(path, key string, object map[string]any) {
 		allowed, known := objects[key]
@@ -67,9 +61,7 @@ func TestDocumentNamesEachTypeOnce(t *testing.T) {
 			} `json:"schemas"`
 		} `json:"components"`
 	}
-	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &document); err != nil {
-		t.Fatal(err)
-	}
+	decodeDocument(t, &document)
 	inline := map[string]string{} // the fields by the names of their types, in lower case
 	for name, schema := range document.Components.Schemas {
 		for field, value := range schema.Properties {

@@ -28,6 +28,14 @@ func getDocument(t *testing.T, h http.Handler, header http.Header) *httptest.Res
 	return w
 }
 
+// decodeDocument reads the parts of the document that v has.
+func decodeDocument(t *testing.T, v any) {
+	t.Helper()
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), v); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDocumentIsServed(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -173,9 +181,7 @@ func TestSchemasOfRequests(t *testing.T) {
 func TestSchemasSuitGenerators(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
-	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	decodeDocument(t, &doc)
 	checkSchemas(t, "#", doc)
 }
 
@@ -296,9 +302,7 @@ type docExample struct {
 func readDocument(t *testing.T) docJSON {
 	t.Helper()
 	var doc docJSON
-	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	decodeDocument(t, &doc)
 	return doc
 }
 

@@ -81,23 +81,13 @@ func TestPanicInAStream(t *testing.T) {
 			}
 			return clock()
 		}
-		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/api/organizations/"+r.org.ID+"/events", nil)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+r.key)
-		req.Header.Set("Accept", "text/event-stream")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		defer res.Body.Close()
+		_, body := r.open(r.url, r.key, "/events", "text/event-stream")
 		begins := make([]byte, len(": events\n\n"))
-		if _, err := io.ReadFull(res.Body, begins); err != nil {
+		if _, err := io.ReadFull(body, begins); err != nil {
 			r.t.Fatal(err)
 		}
 		breaks.Store(true)
-		rest, err := io.ReadAll(res.Body)
+		rest, err := io.ReadAll(body)
 		if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(rest), "server_error") {
 			r.t.Errorf("%q, %v", rest, err)
 		}

@@ -79,21 +79,11 @@ func TestStreamOfManyEntries(t *testing.T) { // not parallel: it measures the me
 			runtime.GC()
 			var before, now runtime.MemStats
 			runtime.ReadMemStats(&before)
-			req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/api/organizations/"+r.org.ID+"/activity", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", "Bearer "+r.key)
-			req.Header.Set("Accept", "application/x-ndjson")
 			began := time.Now()
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
+			_, body := r.open(r.url, r.key, "/activity", "application/x-ndjson")
 			var lines, bytes int
 			var most uint64
-			for all := bufio.NewScanner(res.Body); all.Scan(); {
+			for all := bufio.NewScanner(body); all.Scan(); {
 				lines++
 				bytes += len(all.Bytes())
 				if !strings.Contains(all.Text(), fmt.Sprintf(`"number":%d,`, lines)) {

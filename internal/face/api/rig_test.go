@@ -181,11 +181,17 @@ func (r *rig) newKey(m org.Membership, scopes ...string) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: m.User.ID, Scope: scope})
+	_, secret := r.makeKey(access.Draft{UserID: m.User.ID, Scope: scope})
+	return secret
+}
+
+func (r *rig) makeKey(d access.Draft) (key access.Key, secret string) {
+	r.t.Helper()
+	key, secret, err := r.keys.Create(r.t.Context(), d)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return secret
+	return key, secret
 }
 
 // set changes settings of the first organization.
@@ -251,6 +257,23 @@ func (r *rig) want(method, path, body string, status int, want string) {
 	r.t.Helper()
 	got := r.send(r.key, method, path, body)
 	r.compare(method+" "+path+" "+body, got, status, want)
+}
+
+// open begins to read a path of the first organization, and returns the answer without its body.
+func (r *rig) open(url, key, path, accept string) (head answer, body io.Reader) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, url+"/api/organizations/"+r.org.ID+path, http.NoBody)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Accept", accept)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { res.Body.Close() })
+	return answer{status: res.StatusCode, header: res.Header}, res.Body
 }
 
 // wantStatus sends a request, and checks the status of the answer.
@@ -327,6 +350,11 @@ func between(s, start, end string) string {
 	_, rest, _ := strings.Cut(s, start)
 	found, _, _ := strings.Cut(rest, end)
 	return found
+}
+
+// nextPath returns the path of the page after one, or "" if it is the last.
+func nextPath(page answer) string {
+	return strings.TrimPrefix(between(page.body, `"next":"`, `"`), baseURL)
 }
 
 // faultBody returns the error body of one fault; attr is JSON.
