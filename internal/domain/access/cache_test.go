@@ -55,9 +55,7 @@ func TestIdentifyAfterALongAnswer(t *testing.T) {
 		now := d.Now()
 		for _, at := range []time.Time{now, now.Add(time.Hour), now, now.Add(-time.Hour)} {
 			before := dbtest.Statements(d)
-			if err := k.verify(t.Context(), at); err != nil {
-				t.Fatal(err)
-			}
+			check(t, k.verify(t.Context(), at))
 			if dbtest.Statements(d) == before {
 				t.Errorf("at %v: nobody has asked", at.Sub(now))
 			}
@@ -73,9 +71,7 @@ func TestMemoryIsAskedAfterTwoSeconds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k, now := NewKeys(d), d.Now()
-		if err := k.verify(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.verify(t.Context(), now))
 		for statements, later := range []time.Duration{1900 * time.Millisecond, 2 * time.Second} {
 			k.cache.checkedAt.Store(now.UnixMicro())
 			k.cache.asking.Store(true)
@@ -92,9 +88,7 @@ func TestRecheckKeepsMemory(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k, now := NewKeys(d), d.Now()
-		if err := k.verify(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.verify(t.Context(), now))
 		before := k.Version()
 		if err := k.verify(t.Context(), now.Add(maxAge)); err != nil || k.Version() != before {
 			t.Errorf("%v, version %d; want %d", err, k.Version(), before)

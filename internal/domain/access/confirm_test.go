@@ -20,10 +20,7 @@ func TestConfirm(t *testing.T) {
 		userID, _ := withKeys(t, here)
 		join(t, here, userID, acme)
 		join(t, here, userID, "01880000-0000-7000-8000-000000000001") // where they keep their rights
-		key, secret, err := here.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
+		key, secret := create(t, here, Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
 		var callers []Caller
 		for _, k := range []*Keys{here, there} {
 			callers = append(callers, enter(t, k, secret))
@@ -40,11 +37,9 @@ func TestConfirm(t *testing.T) {
 				return err
 			})
 		}
-		if err := errors.Join(confirm(here, callers[0]), confirm(there, callers[1])); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(confirm(here, callers[0]), confirm(there, callers[1])))
 		var inside error
-		err = here.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		err := here.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if err := db.Exec(ctx, tx, `UPDATE memberships SET level = 1 WHERE user_id = $1 AND organization_id = $2`, userID, acme); err != nil {
 				return err
 			}
@@ -61,9 +56,7 @@ func TestConfirm(t *testing.T) {
 		if err := confirm(there, callers[1]); !errors.Is(err, ErrChanged) {
 			t.Errorf("lowered, on another server: %v", err)
 		}
-		if err := here.Revoke(t.Context(), key.ID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, here.Revoke(t.Context(), key.ID))
 		err = here.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return ConfirmSelf(ctx, tx, callers[0], c.now) })
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("the key is revoked: %v", err)
@@ -114,19 +107,14 @@ func TestConfirmCachedExpires(t *testing.T) {
 		k := c.keys(d)
 		userID, _ := withKeys(t, k)
 		join(t, k, userID, acme)
-		_, secret, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, secret := create(t, k, Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
 		caller := enter(t, k, secret)
 		for _, at := range []struct {
 			after time.Duration
 			want  error
 		}{{time.Hour - time.Second, nil}, {time.Hour, ErrChanged}} {
 			now := c.now.Add(at.after)
-			if err := k.verify(t.Context(), now); err != nil {
-				t.Fatal(err)
-			}
+			check(t, k.verify(t.Context(), now))
 			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				_, err := ConfirmCached(ctx, tx, caller, now, func(Caller) error { return nil })
 				return err

@@ -28,9 +28,7 @@ func claim(t *testing.T, k *Keys, c Caller, name string, answer Answer) *Claim {
 // answer claims a request and stores its answer.
 func answer(t *testing.T, k *Keys, c Caller, name string, a Answer) {
 	t.Helper()
-	if err := claim(t, k, c, name, a).Done(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	check(t, claim(t, k, c, name, a).Done(t.Context(), a))
 }
 
 // A request that takes longer than its lease keeps it, and the same request sent again is told to wait. A lease that is
@@ -51,9 +49,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		for renewed := false; !renewed && t.Context().Err() == nil; {
 			var err error
 			renewed, err = db.One[bool](t.Context(), d, nil, `SELECT lease_ends > $1 FROM idempotency`, at.Add(answerLease))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 		}
 		stop()
 		later = at.Add(40 * time.Second)
@@ -98,22 +94,16 @@ func TestLeaseIsOvertakenTwice(t *testing.T) {
 		}
 		paused := claim()
 		c.now = c.now.Add(answerLease + time.Second)
-		if err := claim().GiveUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, claim().GiveUp(t.Context()))
 		last := claim()
 		if err := keep(paused); !fault.Is(err, fault.IdempotencyInProgress) {
 			t.Errorf("overtaken: %v", err)
 		}
-		if err := paused.GiveUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, paused.GiveUp(t.Context()))
 		if err := keep(last); err != nil {
 			t.Errorf("the last: %v", err)
 		}
-		if err := last.GiveUp(t.Context()); err != nil { // in vain: it was carried out
-			t.Fatal(err)
-		}
+		check(t, last.GiveUp(t.Context())) // in vain: it was carried out
 		if _, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil); err != nil || kept == nil || *kept != made {
 			t.Errorf("sent again: %+v, %v", kept, err)
 		}
@@ -132,9 +122,7 @@ func TestOvertakenNeitherRenewsNorAnswers(t *testing.T) {
 		c.now = c.now.Add(answerLease + time.Second)
 		claim()
 		c.now = c.now.Add(answerLease - time.Second)
-		if err := errors.Join(paused.renew(t.Context()), paused.Done(t.Context(), Answer{Status: 500})); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(paused.renew(t.Context()), paused.Done(t.Context(), Answer{Status: 500})))
 		c.now = c.now.Add(2 * time.Second)
 		claim()
 	})
@@ -151,9 +139,7 @@ func TestLeaseIsOvertakenOnce(t *testing.T) {
 			_, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil)
 			return err
 		}
-		if err := claim(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, claim())
 		c.now = c.now.Add(answerLease + time.Second)
 		claimed := make(chan error, 2)
 		again := func() error { claimed <- claim(); return nil }
@@ -165,9 +151,7 @@ func TestLeaseIsOvertakenOnce(t *testing.T) {
 			start()
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		end()
 		first, second := <-claimed, <-claimed
 		if (first == nil) == (second == nil) || !fault.Is(cmp.Or(first, second), fault.IdempotencyInProgress) {
@@ -205,9 +189,7 @@ func TestClaimOfWhoDisconnects(t *testing.T) {
 		disconnect()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	end()
 	claim(t, k, Caller{UserID: userID}, "name", Answer{})
 }
@@ -225,14 +207,10 @@ func TestTidyAnswers(t *testing.T) {
 				SELECT CAST($1 AS BIGINT), 0, 0, '', CAST(i AS TEXT), '', 1, CAST($2 AS TIMESTAMPTZ), 200, '', '', CAST($2 AS TIMESTAMPTZ) FROM n`,
 				userID, d.Now().Add(-keepAnswers-time.Minute))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		claim(t, k, Caller{UserID: userID}, "young", Answer{})
 		before := dbtest.Statements(d)
-		if err := k.Tidy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.Tidy(t.Context()))
 		left, err := db.All[string](t.Context(), d, nil, `SELECT name FROM idempotency`)
 		if statements := dbtest.Statements(d) - before; len(left) != 1 || statements < 5 || err != nil {
 			t.Errorf("%d left, after %d statements, %v", len(left), statements, err)
@@ -261,9 +239,7 @@ func TestAnswersAreKeptForADay(t *testing.T) {
 			}
 			last = again
 		}
-		if err := last.Done(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		check(t, last.Done(t.Context(), first))
 		d.Now = func() time.Time { return began.Add(50 * time.Hour) } // nothing is tidied
 		claim, kept, err := k.Claim(t.Context(), c, "once", "another", nil)
 		if err != nil || kept != nil {
@@ -276,9 +252,7 @@ func TestAnswersAreKeptForADay(t *testing.T) {
 		if _, _, err := k.Claim(t.Context(), c, "once", "another", nil); !fault.Is(err, fault.IdempotencyInProgress) {
 			t.Errorf("another, sent twice: %v", err)
 		}
-		if err := claim.Done(t.Context(), Answer{Status: 201}); err != nil {
-			t.Fatal(err)
-		}
+		check(t, claim.Done(t.Context(), Answer{Status: 201}))
 		if _, kept, err := k.Claim(t.Context(), c, "once", "another", nil); err != nil || kept == nil || kept.Status != 201 {
 			t.Errorf("another, again: %+v, %v", kept, err)
 		}
@@ -342,9 +316,7 @@ func TestAnswersAreTidiedWhileErasing(t *testing.T) {
 			start()
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		end()
 	})
 }

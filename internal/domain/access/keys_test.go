@@ -15,15 +15,28 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
+// check ends the test with an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create makes a key, and returns it with its secret.
+func create(t *testing.T, k *Keys, d Draft) (key Key, secret string) {
+	t.Helper()
+	key, secret, err := k.Create(t.Context(), d)
+	check(t, err)
+	return key, secret
+}
+
 // withKeys makes a user with a key for each lifetime in live; 0: forever.
 func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids []int64) {
 	t.Helper()
 	userID = newUser(t, k, "ada")
 	for _, lives := range live {
-		key, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: lives})
-		if err != nil {
-			t.Fatal(err)
-		}
+		key, _ := create(t, k, Draft{UserID: userID, Scope: All, ExpiresIn: lives})
 		ids = append(ids, key.ID)
 	}
 	return userID, ids
@@ -38,9 +51,7 @@ func newUser(t *testing.T, k *Keys, name string) (id int64) {
 			VALUES ($1, $1, $2, '', '', FALSE, $3)`, name, name+"@x.example", k.DB.Now())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return id
 }
 
@@ -50,13 +61,9 @@ const acme = "01890000-0000-7000-8000-000000000001"
 func enter(t *testing.T, k *Keys, key string) Caller {
 	t.Helper()
 	id, err := k.Identify(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	c, err := k.Enter(t.Context(), id, acme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c
 }
 
@@ -71,9 +78,7 @@ func join(t *testing.T, k *Keys, userID int64, organizationID string) {
 			db.Exec(ctx, tx, `
 				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at) VALUES ($1, $2, 8, $3, $3)`, organizationID, userID, k.Now()))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 }
 
 // A key without a name gets one that no other key of its user has, even after some were removed.
@@ -82,12 +87,8 @@ func TestNextName(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		userID, ids := withKeys(t, k, 0, 0, 0)
-		if err := k.Revoke(t.Context(), ids[1]); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := k.Create(t.Context(), Draft{UserID: newUser(t, k, "bea"), Scope: All, Name: "key 9"}); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.Revoke(t.Context(), ids[1]))
+		create(t, k, Draft{UserID: newUser(t, k, "bea"), Scope: All, Name: "key 9"})
 		for _, want := range []string{"key 4", "laptop", "key 07", "key 5"} {
 			draft := Draft{UserID: userID, Scope: All, Name: want}
 			if want == "key 4" || want == "key 5" {
@@ -247,9 +248,7 @@ func TestTidy(t *testing.T) {
 		_, kept := withKeys(t, keys, time.Hour, 2*time.Hour, 0)
 		at := d.Now().Add(keepExpired + time.Hour + time.Minute)
 		d.Now = func() time.Time { return at }
-		if err := keys.Tidy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, keys.Tidy(t.Context()))
 		left, err := keys.List(t.Context())
 		if err != nil || len(left) != 2 || left[0].ID != kept[1] || left[1].ID != kept[2] {
 			t.Errorf("left: %+v, %v", left, err)

@@ -48,10 +48,7 @@ func toEnd(t *testing.T, k *Keys, do ending, with ...int) (start, end func()) {
 	userID, _ := withKeys(t, k)
 	join(t, k, userID, acme)
 	for range 2 {
-		key, _, err := k.Create(t.Context(), Draft{UserID: userID, OrganizationID: acme, Scope: All})
-		if err != nil {
-			t.Fatal(err)
-		}
+		key, _ := create(t, k, Draft{UserID: userID, OrganizationID: acme, Scope: All})
 		keys = append(keys, key.ID)
 	}
 	for _, i := range with {
@@ -90,9 +87,7 @@ func TestEndedWhileUsesAreStored(t *testing.T) {
 					table, indexed, mark = `keys`, `expires_at`, markKeyUsed
 				}
 				used, err := db.All[int64](t.Context(), d, nil, `SELECT id FROM `+table+` ORDER BY id`)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				soon := d.Now().Add(time.Hour)
 				for _, id := range slices.Backward(used) { // who reads the table without an order gets the last one first
 					dbtest.Exec(t, d, `UPDATE `+table+` SET `+indexed+` = $2 WHERE id = $1`, id, soon)

@@ -50,18 +50,13 @@ func TestRevokeAllOfAUser(t *testing.T) {
 		type credentials struct{ key, byKey, byMail string }
 		all := map[int64]credentials{}
 		for _, user := range []int64{ada, bea} {
-			key, secret, err := k.Create(t.Context(), Draft{UserID: user, Scope: All})
-			if err != nil {
-				t.Fatal(err)
-			}
+			key, secret := create(t, k, Draft{UserID: user, Scope: All})
 			all[user] = credentials{
 				secret, begin(t, k, SessionDraft{UserID: user, Method: ByKey, KeyID: key.ID}), begin(t, k, SessionDraft{UserID: user, Method: ByMail}),
 			}
 		}
 		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error { return k.RevokeAll(ctx, tx, Caller{}, ada) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for user, want := range map[int64]bool{ada: false, bea: true} {
 			_, err := k.Identify(t.Context(), all[user].key)
 			if err != nil && !fault.Is(err, fault.AuthenticationFailed) {
@@ -86,10 +81,7 @@ func TestBoundKeySeesItsKind(t *testing.T) {
 		var ids []int64
 		for _, d := range []Draft{{UserID: ada}, {UserID: ada, OrganizationID: acme}, {UserID: ada, OrganizationID: other}, {UserID: bea}} {
 			d.Scope = All
-			key, _, err := k.Create(t.Context(), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			key, _ := create(t, k, d)
 			ids = append(ids, key.ID)
 		}
 		for boundTo, want := range map[string][]int64{"": ids[:3], acme: ids[1:2], other: ids[2:3]} {
@@ -141,10 +133,7 @@ func TestLastUseIsTheLatest(t *testing.T) {
 		for _, name := range []string{"ada", "bea"} {
 			h := holder{user: newUser(t, k, name), organization: acme[:len(acme)-3] + name}
 			join(t, k, h.user, h.organization)
-			key, _, err := k.Create(t.Context(), Draft{UserID: h.user, Scope: All})
-			if err != nil {
-				t.Fatal(err)
-			}
+			key, _ := create(t, k, Draft{UserID: h.user, Scope: All})
 			id := signedIn(t, k, SessionDraft{UserID: h.user, Method: ByMail})
 			h.key, h.session = key.ID, id.SessionID
 			all = append(all, h)
@@ -163,9 +152,7 @@ func TestLastUseIsTheLatest(t *testing.T) {
 					markSessionUsed(ctx, tx, lastuse.Used{ID: h.session}, at),
 					markMemberActive(ctx, tx, lastuse.Used{ID: h.user, OrganizationID: h.organization}, at))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 		}
 		mark(all[0], early)
 		for _, at := range []time.Time{early, late, early} {

@@ -32,38 +32,25 @@ func TestKeysAreRecorded(t *testing.T) {
 				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
 				SELECT id, CASE id WHEN 'not-mine' THEN CAST($3 AS BIGINT) ELSE $1 END, 15, $2, $2 FROM organizations`, userID, d.Now(), another)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		recorded := func(in string) (all []string) {
 			t.Helper()
 			found, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: in}, page.First)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for _, e := range slices.Backward(found.Items) {
 				all = append(all, fmt.Sprintf("%s %s %s of %s by %d with %d/%d from %q in %q: %s",
 					e.Scope, e.ItemID, e.Verb, e.Name, e.User.ID, e.KeyID, e.SessionID, e.Address, e.RequestID, e.Changes))
 			}
 			return all
 		}
-		first, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first, _ := create(t, k, Draft{UserID: userID, Scope: All})
 		session := signedIn(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: first.ID})
 		self := session.Caller()
 		self.RequestID, self.Address = "request", "192.0.2.1"
 		bound, _, err := k.CreateOwn(t.Context(), self, OwnDraft{Scope: PluginRead, OrganizationID: "two"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := k.RevokeOwn(t.Context(), self, bound.ID); err != nil {
-			t.Fatal(err)
-		}
-		if err := k.Revoke(t.Context(), first.ID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
+		check(t, k.RevokeOwn(t.Context(), self, bound.ID))
+		check(t, k.Revoke(t.Context(), first.ID))
 		by := fmt.Sprintf(`by %d with %d/1 from "192.0.2.1" in "request"`, userID, first.ID)
 		made := fmt.Sprintf(`Key %d created of ada@x.example by 0 with 0/0 from "" in "": [{"action":"changed","field":"scopes","before":null,"after":["*"]}]`, first.ID)
 		signedIn := fmt.Sprintf(`Session 1 signed_in of ada@x.example by %d with %d/1 from "" in "": [{"action":"changed","field":"method","before":null,"after":"key"}]`, userID, first.ID)
@@ -110,9 +97,7 @@ func TestNothingIsRecordedInWhatIsErased(t *testing.T) {
 				db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1`, acme),
 				db.Exec(ctx, tx, `DELETE FROM organizations WHERE id = $1`, acme))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		record(1)
 	})
 }

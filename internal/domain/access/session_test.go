@@ -28,9 +28,7 @@ func newClock() *testClock { return &testClock{time.Date(2026, 3, 4, 12, 0, 0, 0
 func begin(t *testing.T, k *Keys, d SessionDraft) string {
 	t.Helper()
 	token, err := k.BeginSession(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return token
 }
 
@@ -38,9 +36,7 @@ func begin(t *testing.T, k *Keys, d SessionDraft) string {
 func signedIn(t *testing.T, k *Keys, d SessionDraft) *Identity {
 	t.Helper()
 	id, err := k.IdentifySession(t.Context(), begin(t, k, d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return id
 }
 
@@ -70,15 +66,11 @@ func TestSessionEnds(t *testing.T) {
 		if holds(t, k, idle) || !holds(t, k, used) {
 			t.Error("12 hours after the last use a session ends, another does not")
 		}
-		if err := k.FlushUse(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.FlushUse(t.Context()))
 		if !holds(t, c.keys(d), used) {
 			t.Error("another server does not know of the use")
 		}
-		if err := k.Tidy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.Tidy(t.Context()))
 		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 10})
 		if err != nil || found.Count != 1 || found.Items[0].Method != ByProvider || !found.Items[0].ExpiresAt().Equal(start.Add(2*sessionIdle-time.Second)) {
 			t.Errorf("%+v, %v", found, err)
@@ -93,9 +85,7 @@ func TestSessionEnds(t *testing.T) {
 		if holds(t, k, used) {
 			t.Error("7 days after it began a session holds")
 		}
-		if err := k.FlushUse(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.FlushUse(t.Context()))
 		if found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.First); err != nil || found.Count != 0 {
 			t.Errorf("7 days after it began a session is listed: %+v, %v", found, err)
 		}
@@ -129,9 +119,7 @@ func TestSessionOfAClockThatWasAhead(t *testing.T) {
 		if holds(t, k, used) || holds(t, c.keys(d), used) {
 			t.Error("used at a time still to come, it holds")
 		}
-		if err := k.Tidy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, k.Tidy(t.Context()))
 		if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM sessions`); err != nil || n != 0 {
 			t.Errorf("%d are left, %v", n, err)
 		}
@@ -172,9 +160,7 @@ func TestSessionUsedElsewhere(t *testing.T) {
 		if !holds(t, there, token) {
 			t.Fatal("not known there")
 		}
-		if err := there.FlushUse(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, there.FlushUse(t.Context()))
 		c.now = c.now.Add(time.Hour)
 		if !holds(t, here, token) {
 			t.Error("refused here, though used there")
@@ -196,9 +182,7 @@ func TestSessionOfAKey(t *testing.T) {
 		if found, err := there.OwnSessions(t.Context(), Caller{UserID: userID}, page.First); !holds(t, there, long) || err != nil || found.Count != 2 {
 			t.Errorf("not known there: %+v, %v", found, err)
 		}
-		if err := here.Revoke(t.Context(), ids[1]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, here.Revoke(t.Context(), ids[1]))
 		if holds(t, here, long) {
 			t.Error("the session of a revoked key holds")
 		}
@@ -323,15 +307,11 @@ func TestEndSessionsOnTwoServers(t *testing.T) {
 			}
 		}
 		id, err := here.IdentifySession(t.Context(), tokens[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if err := here.EndSession(t.Context(), Caller{UserID: userID + 1}, id.SessionID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("another user's session: %v", err)
 		}
-		if err := here.EndSession(t.Context(), id.Caller(), id.SessionID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, here.EndSession(t.Context(), id.Caller(), id.SessionID))
 		if holds(t, here, tokens[0]) || !holds(t, here, tokens[1]) {
 			t.Error("the one session shall have ended here, and no other")
 		}
@@ -348,9 +328,7 @@ func TestEndSessionsOnTwoServers(t *testing.T) {
 		err = here.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			return here.RemoveSessions(ctx, tx, id.Caller(), userID, 0)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		c.now = c.now.Add(maxAge)
 		for _, token := range tokens {
 			if holds(t, here, token) || holds(t, there, token) {
@@ -418,10 +396,7 @@ func TestSessionsAreNoKeys(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := NewKeys(d)
 		userID, _ := withKeys(t, k)
-		_, key, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, key := create(t, k, Draft{UserID: userID, Scope: All})
 		session := begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
 		if _, err := k.Identify(t.Context(), key); err != nil || !holds(t, k, session) {
 			t.Error("neither works", err)
