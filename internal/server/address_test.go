@@ -70,9 +70,7 @@ func TestAddressChange(t *testing.T) {
 			t.Errorf("the key still works: %d", got.status)
 		}
 		anybody := must(client.New(s.URL, ""))(t)
-		if err := anybody.RequestSignIn(t.Context(), "ada@x.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, anybody.RequestSignIn(t.Context(), "ada@x.example"))
 		v.want(200, "overview", v.post(mailed(t, mails, 3)))
 		for _, link := range links {
 			if strings.Contains(s.log.String(), strings.TrimPrefix(link, "/address/")) {

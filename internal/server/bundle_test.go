@@ -104,9 +104,7 @@ func TestServeBundle(t *testing.T) {
 		if got := browse(t, http.MethodPost, siteURL(app), nil); got.status != http.StatusMethodNotAllowed {
 			t.Errorf("POST: %+v", got)
 		}
-		if err := s.DeleteApp(t.Context(), app.ID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.DeleteApp(t.Context(), app.ID))
 		if got := browse(t, http.MethodGet, app.Bundle.URL, nil); got.status != http.StatusNotFound {
 			t.Errorf("of a deleted app: %+v", got)
 		}
@@ -200,9 +198,7 @@ func TestBrowser(t *testing.T) {
 	defer pages.Close()
 	tab := newTab(t)
 	for path, want := range map[string]string{"/": "ran 42", "/wrong": "refused"} {
-		if _, err := chromedp.Run(tab, chromedp.Navigate(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)+path)); err != nil {
-			t.Fatal(err)
-		}
+		must(chromedp.Run(tab, chromedp.Navigate(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)+path)))(t)
 		// Poll would fail if chromedp does not yet know that the page before this one is gone.
 		got, err := chromedp.Run(tab, chromedp.Text(chromedp.CSS("p")))
 		if err != nil || got != want {

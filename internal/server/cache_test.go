@@ -23,10 +23,7 @@ import (
 // documentedNginx returns the configuration of nginx in a guide that begins with the given word.
 func documentedNginx(t *testing.T, guide, begin string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + guide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../../docs/" + guide))(t)
 	block := regexp.MustCompile("(?s)```nginx\n(" + begin + " .*?)```").FindStringSubmatch(string(text))
 	if block == nil {
 		t.Fatalf("nothing that begins with %s is documented", begin)
@@ -38,10 +35,7 @@ func documentedNginx(t *testing.T, guide, begin string) string {
 // socket of the server behind it. It returns the url, the socket and the folder of nginx.
 func startNginx(t *testing.T, text string) (url, socket, dir string) {
 	t.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	address := ln.Addr().String()
 	ln.Close()
 	socket, dir = socketPath(t), t.TempDir()
@@ -49,9 +43,7 @@ func startNginx(t *testing.T, text string) (url, socket, dir string) {
 		http {
 			access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
 			` + strings.NewReplacer("ADDRESS", address, "SOCKET", "unix:"+socket).Replace(text) + "\n}"
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o600))
 	program, err := exec.LookPath("nginx")
 	if err != nil {
 		program = "/usr/sbin/nginx" // Debian does not have it in the PATH of users
@@ -192,10 +184,7 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 // hang listens on a socket without answering, and counts the requests with X-Counted.
 func hang(t *testing.T, socket string) *atomic.Int32 {
 	t.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must((&net.ListenConfig{}).Listen(t.Context(), "unix", socket))(t)
 	var asked atomic.Int32
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Counted") != "" {

@@ -60,9 +60,7 @@ func TestConsoleFirstStepsWithoutApps(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
-		if err := suspend(t.Context(), cfg, access.ReadApps); err != nil {
-			t.Fatal(err)
-		}
+		check(t, suspend(t.Context(), cfg, access.ReadApps))
 		v := visit(t, s, s.key)
 		page := v.get("/console/@current")
 		v.want(200, ">Invite somebody</a>", page)

@@ -19,10 +19,7 @@ import (
 // "on" ticks a box, and "" unticks it.
 func (s shown) fill(t *testing.T, do string, changed ...string) []string {
 	t.Helper()
-	page, err := html.Parse(strings.NewReader(s.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(html.Parse(strings.NewReader(s.body)))(t)
 	for form := range page.Descendants() {
 		if form.Data != "form" || !slices.ContainsFunc(slices.Collect(form.Descendants()), func(n *html.Node) bool {
 			return n.Data == "button" && attribute(n, "name") == "do" && attribute(n, "value") == do

@@ -60,9 +60,7 @@ func TestConsoleBehindAProxy(t *testing.T) {
 		r.Host = strings.TrimPrefix(origin, "http://")
 		r.Header = http.Header{"Origin": {origin}, "Content-Type": {"application/x-www-form-urlencoded"}}
 		got, err := v.http.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		defer got.Body.Close()
 		body := must(io.ReadAll(got.Body))(t)
 		if got.StatusCode != status || status == 403 && !strings.Contains(string(body), "open https://foyer.example/at/home/console") {

@@ -21,9 +21,7 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	t.Parallel()
 	cfg := onDisk(t)
 	cfg.Catalog = filepath.Join(cfg.DataDir, "catalog.json")
-	if err := os.WriteFile(cfg.Catalog, []byte(`[{"name": "Listed", "url": "https://git.example/listed"}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(cfg.Catalog, []byte(`[{"name": "Listed", "url": "https://git.example/listed"}]`), 0o600))
 	s := start(t, cfg)
 	app := "/console/@current/apps/" + itoa(furnish(t, s))
 	owner, member := visit(t, s, s.key), visit(t, s, join(t, s))
@@ -134,9 +132,7 @@ func TestConsoleOffersToTakeBackASharedApp(t *testing.T) {
 		cfg := config.Config{Database: url}
 		s := start(t, cfg)
 		page := "/console/@current/apps/" + itoa(must(s.CreateApp(t.Context(), client.AppDraft{Name: "Shared", IsGlobal: true}))(t).ID)
-		if err := suspend(t.Context(), cfg, access.InstallApps); err != nil {
-			t.Fatal(err)
-		}
+		check(t, suspend(t.Context(), cfg, access.InstallApps))
 		v, box := visit(t, s, s.key), `name="is_global" checked> Share it`
 		v.want(200, box, v.get(page))
 		v.want(200, "Shared is no longer shared", v.post(page, "do", "describe", "name", "Shared", "was.name", "Shared", "was.is_global", "on"))

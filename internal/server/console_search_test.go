@@ -115,9 +115,7 @@ func TestConsoleFindsInALargeCatalog(t *testing.T) {
 		entries[i].Name, entries[i].URL = "App "+itoa(int64(i+1)), "http://127.0.0.1:1/"+itoa(int64(i+1))
 	}
 	catalog := filepath.Join(t.TempDir(), "catalog.json")
-	if err := os.WriteFile(catalog, must(json.Marshal(entries))(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(catalog, must(json.Marshal(entries))(t), 0o600))
 	s := start(t, config.Config{Catalog: catalog})
 	v := visit(t, s, s.key)
 	v.want(200, "App 1500", v.get("/console/@current/apps/new?search=app+1500"))

@@ -209,9 +209,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	made := must(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))(t)
 	const given = `{"n":1,"none":"","return":"a\rb","text":"a\r\n<b>\n"}`
 	var values map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(given), &values); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal([]byte(given), &values))
 	must(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: values}}))(t)
 	v := visit(t, s, s.key)
 	placed := "/console/@current/sites/" + itoa(made.ID) + "/apps/" + itoa(app.ID)

@@ -181,14 +181,9 @@ func pack(t *testing.T, files ...string) []byte {
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
 	for i := 0; i < len(files); i += 2 {
-		_, err := io.WriteString(must(archive.Create(files[i]))(t), files[i+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(must(archive.Create(files[i]))(t), files[i+1]))(t)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, archive.Close())
 	return packed.Bytes()
 }
 

@@ -324,9 +324,7 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		v := visit(t, s, s.key)
 		before := v.opened(page)
 		theirs := "a\r\n"
-		if _, err := s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"site.ts": &theirs}}); err != nil {
-			t.Fatal(err)
-		}
+		must(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"site.ts": &theirs}}))(t)
 		undone := v.post(page, "do", "save", "delete", "site.ts", "filename", "site.ts", "sha256", before)
 		v.want(400, "site.ts has changed since you opened it: somebody else changed it, or an earlier save of yours", undone)
 		v.want(400, "\na\r\n</textarea>", undone)
@@ -469,9 +467,7 @@ func TestConsoleLastPart(t *testing.T) {
 		v := visit(t, s, s.key)
 		v.want(200, `offset=50">Next`, v.get("/console/@current/apps"))
 		v.want(200, "51 to 51 of 51", v.get("/console/@current/apps?offset=50"))
-		if err := s.DeleteApp(t.Context(), 51); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.DeleteApp(t.Context(), 51))
 		if left := v.get("/console/@current/apps?offset=50"); strings.Count(left.body, ">Banner<") != 50 {
 			t.Errorf("%s", left.body)
 		}

@@ -48,9 +48,7 @@ func TestKeyIsShownFirst(t *testing.T) {
 		out.Close()
 	}()
 	first := make([]byte, 1)
-	if _, err := io.ReadFull(shown, first); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(shown, first))(t)
 	d := must(db.Open(t.Context(), cfg.Database))(t)
 	defer d.Close()
 	if n, err := db.One[int](t.Context(), d, nil, `SELECT COUNT(*) FROM sites`); err != nil || n != 0 {

@@ -61,9 +61,7 @@ func TestEndsOnEveryServer(t *testing.T) {
 		kept, keptThere = v.at(here), v.at(there)
 		const self = "/api/users/@me"
 		hold(page(kept, "/console/keys"), page(keptThere, "/console/keys"), api(here, made.APIKey, self), api(there, made.APIKey, self))
-		if err := owner.DeleteKey(t.Context(), made.ID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, owner.DeleteKey(t.Context(), made.ID))
 		refused("a revoked key", 401, api(here, made.APIKey, self), api(there, made.APIKey, self))
 		refused("the session of a revoked key", 401, page(kept, "/console/keys"), page(keptThere, "/console/keys"))
 
@@ -73,9 +71,7 @@ func TestEndsOnEveryServer(t *testing.T) {
 		id := must(here.Get(t.Context()))(t).ID
 		members, membersPage := "/api/organizations/"+id+"/members", "/console/"+id+"/members"
 		hold(page(kept, membersPage), page(keptThere, membersPage), api(here, ada, members), api(there, ada, members))
-		if err := here.RemoveMember(t.Context(), secondMember(t, here).ID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, here.RemoveMember(t.Context(), secondMember(t, here).ID))
 		refused("a removed member", 401, api(here, ada, members), api(there, ada, members))
 		refused("a removed member in the console", 401, page(kept, membersPage), page(keptThere, membersPage))
 	})

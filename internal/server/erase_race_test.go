@@ -140,9 +140,7 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 			dbtest.EachURL(t, func(t *testing.T, url string) {
 				w, ctx := withInvite(t, url)
 				if tc.before != nil {
-					if err := tc.before(t.Context(), w); err != nil {
-						t.Fatal(err)
-					}
+					check(t, tc.before(t.Context(), w))
 				}
 				start, end := w.erase(t)
 				shown, begun := w.Invites.Shown, false
@@ -172,9 +170,7 @@ func TestResendWhileErasing(t *testing.T) {
 			start()
 			return err
 		})
-		if _, err := w.Organizations.EraseUser(t.Context(), inviter); err != nil {
-			t.Fatal(err)
-		}
+		must(w.Organizations.EraseUser(t.Context(), inviter))(t)
 		end()
 		wantGone(t, w.DB, inviter)
 	})
@@ -203,9 +199,7 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	t.Parallel()
 	w, _ := withInvite(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
 	const married = "ada@married.example"
-	if _, err := w.Organizations.SetUser(t.Context(), inviter, org.SelfPatch{Email: patch.Of(married)}); err != nil {
-		t.Fatal(err)
-	}
+	must(w.Organizations.SetUser(t.Context(), inviter, org.SelfPatch{Email: patch.Of(married)}))(t)
 	other := must(w.Organizations.Create(t.Context(), "Other"))(t)
 	m := must(w.Invites.AddMember(t.Context(), other.ID, "host@x.example", access.Owner))(t)
 	host := access.Caller{UserID: m.User.ID, Level: m.Level, Scope: access.All, Organization: other.Organization}
@@ -213,9 +207,7 @@ func TestInviteSeveralAddressesWhileErasing(t *testing.T) {
 	drafts := []invite.Draft{draftTo(inviter), draftTo(married)}
 	for _, i := range must(w.Invites.CreateBulk(t.Context(), host, drafts))(t) {
 		if i.TargetEmail == inviter {
-			if err := w.Invites.Delete(t.Context(), host, i.ID); err != nil {
-				t.Fatal(err)
-			}
+			check(t, w.Invites.Delete(t.Context(), host, i.ID))
 		}
 	}
 	invited, erased := make(chan error, 1), make(chan error, 1)
@@ -247,9 +239,7 @@ func TestForgetAcceptedWhileErasing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, _ := withInvite(t, url)
-		if _, err := w.Invites.Accept(t.Context(), w.token, invite.Names{}, access.Caller{}); err != nil {
-			t.Fatal(err)
-		}
+		must(w.Invites.Accept(t.Context(), w.token, invite.Names{}, access.Caller{}))(t)
 		address := w.made.TargetEmail
 		for _, change := range [][2]string{{address, "bob@married.example"}, {inviter, address}} {
 			must(w.Organizations.SetUser(t.Context(), change[0], org.SelfPatch{Email: patch.Of(change[1])}))(t)

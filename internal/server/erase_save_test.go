@@ -106,9 +106,7 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 					must(w.Plugins.UpdateSource(t.Context(), by, app.ID, plugin.Draft{}, []source.Edit{edit}))(t)
 				}
 				if tc.before != nil {
-					if err := tc.before(t.Context(), w, app.ID); err != nil {
-						t.Fatal(err)
-					}
+					check(t, tc.before(t.Context(), w, app.ID))
 				}
 				start, end := w.erase(t)
 				claim, _, err := w.Keys.Claim(t.Context(), w.owner, "another", "fingerprint", func(object any) access.Answer {
@@ -118,9 +116,7 @@ func TestEraseWhoIsAnswered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := tc.do(claim.With(t.Context()), w, app.ID); err != nil {
-					t.Fatal(err)
-				}
+				check(t, tc.do(claim.With(t.Context()), w, app.ID))
 				end()
 				wantGone(t, w.DB, inviter)
 			})
@@ -148,10 +144,7 @@ func TestWithdrawWhileErasing(t *testing.T) {
 			start()
 			return nil
 		}
-		_, err = w.Plugins.Withdraw(claim.With(t.Context()), w.ada, app.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(w.Plugins.Withdraw(claim.With(t.Context()), w.ada, app.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: patch.Of(int64(1))}))(t)
 		end()
 		wantGone(t, w.DB, inviter)
 	})

@@ -113,9 +113,7 @@ func furnishPerson(t *testing.T, s *running, d *server.Domain, elsewhere *runnin
 	anybody := must(client.New(s.URL, ""))(t)
 	token := path.Base(mailedLink(t, mails, email, "/invite/"))
 	accepted := must(anybody.AcceptInvitation(t.Context(), token, client.Names{LastName: &last}))(t)
-	if err := anybody.RequestSignIn(t.Context(), email); err != nil {
-		t.Fatal(err)
-	}
+	check(t, anybody.RequestSignIn(t.Context(), email))
 	visit(t, s, accepted.APIKey).get("/console")
 	theirs := s.as(t, accepted.APIKey)
 	number := strconv.FormatInt(accepted.User.ID, 10)
@@ -174,9 +172,7 @@ func TestEraseUser(t *testing.T) {
 			wantFilled(t, raw, of, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is removed once it is mailed
 		}
 		before, logged := rowsWith(t, raw, stays), len(s.log.String())
-		if _, err := d.Organizations.EraseUser(t.Context(), email); err != nil {
-			t.Fatal(err)
-		}
+		must(d.Organizations.EraseUser(t.Context(), email))(t)
 		if i, err := theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"}); err == nil { // their key may still be cached
 			t.Errorf("made after that: %+v", i)
 		}
@@ -188,9 +184,7 @@ func TestEraseUser(t *testing.T) {
 		}
 		if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 			backup := filepath.Join(t.TempDir(), "backup.db")
-			if err := server.Backup(t.Context(), cfg, backup); err != nil {
-				t.Fatal(err)
-			}
+			check(t, server.Backup(t.Context(), cfg, backup))
 			for _, file := range append(must(filepath.Glob(path+"*"))(t), backup) {
 				if personal.Match(must(os.ReadFile(file))(t)) {
 					t.Errorf("%s has it", filepath.Base(file))
@@ -346,9 +340,7 @@ func TestEraseOrganization(t *testing.T) {
 			must(s.With(client.IdempotencyKey("k")).UpdateWebhook(t.Context(), hooked(t, s), client.WebhookPatch{Description: new("changed")}))(t)
 			fillBackground(t, raw, []string{id, otherID}[i])
 		}
-		if _, err := activity.NumberAll(t.Context(), raw); err != nil {
-			t.Fatal(err)
-		}
+		must(activity.NumberAll(t.Context(), raw))(t)
 		for _, in := range []string{id, otherID} {
 			wantFilled(t, raw, in, []string{"activity_unnumbered"}, "organization_id")
 		}
@@ -356,9 +348,7 @@ func TestEraseOrganization(t *testing.T) {
 			t.Errorf("%q have the source of an app", tables)
 		}
 		before := rowsWith(t, raw, otherID)
-		if _, err := d.Organizations.EraseOrganization(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must(d.Organizations.EraseOrganization(t.Context(), id))(t)
 		wantKept(t, raw, otherID, before)
 		wantGone(t, raw, source)
 		// The server may still have the key in its cache.

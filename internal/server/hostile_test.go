@@ -40,9 +40,7 @@ func startProcess(t *testing.T) (s *running, pid int) {
 	}
 	cmd.Stderr = s.log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // the caller of the tests may ignore SIGINT
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { <-ended })

@@ -21,19 +21,11 @@ const mostMemory = 300 << 20
 // slowly opens a connection that reads little at a time, and sends a request with a key.
 func (s *running) slowly(t *testing.T, method, path string, more ...string) net.Conn {
 	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must((&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(conn, "%s /api/organizations/@current/pipeline_frontend_apps%s HTTP/1.1\r\nHost: foyer\r\nAuthorization: Bearer %s\r\n%s\r\n",
-		method, path, s.key, strings.Join(more, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	must(fmt.Fprintf(conn, "%s /api/organizations/@current/pipeline_frontend_apps%s HTTP/1.1\r\nHost: foyer\r\nAuthorization: Bearer %s\r\n%s\r\n",
+		method, path, s.key, strings.Join(more, "")))(t)
 	return conn
 }
 
@@ -41,13 +33,9 @@ func (s *running) slowly(t *testing.T, method, path string, more ...string) net.
 func statusOf(t *testing.T, conn net.Conn) int {
 	t.Helper()
 	line := make([]byte, len("HTTP/1.1 200"))
-	if _, err := io.ReadFull(conn, line); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(conn, line))(t)
 	status := 0
-	if _, err := fmt.Sscanf(string(line), "HTTP/1.1 %d", &status); err != nil {
-		t.Fatal(err)
-	}
+	must(fmt.Sscanf(string(line), "HTTP/1.1 %d", &status))(t)
 	return status
 }
 
@@ -152,15 +140,11 @@ func TestHeldBodies(t *testing.T) {
 	var conns []net.Conn
 	for range mostMemory/wire.MaxSourceBody + 1 { // more than the server may take, and all sent within the minute that a body has
 		conn := s.slowly(t, http.MethodPatch, "/"+itoa(app.ID)+"/update_source", "Content-Type: application/json\r\n", fmt.Sprintf("Content-Length: %d\r\n", len(body)))
-		if _, err := io.WriteString(conn, body[:len(body)-1]); err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(conn, body[:len(body)-1]))(t)
 		conns = append(conns, conn)
 	}
 	for _, conn := range conns {
-		if _, err := io.WriteString(conn, body[len(body)-1:]); err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(conn, body[len(body)-1:]))(t)
 		status := statusOf(t, conn)
 		if status == http.StatusBadRequest { // a file may have 1 MiB, so the whole body was read
 			status = http.StatusOK
@@ -176,15 +160,10 @@ func (s *running) withhold(t *testing.T, from, path string) {
 	t.Helper()
 	form := "key=" + strings.Repeat("x", 40_000)
 	for {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must((&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://")))(t)
 		t.Cleanup(func() { conn.Close() })
 		const head = "POST %s HTTP/1.1\r\nHost: foyer\r\nX-Forwarded-For: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s"
-		if _, err := fmt.Fprintf(conn, head, path, from, len(form)+1, form); err != nil {
-			t.Fatal(err)
-		}
+		must(fmt.Fprintf(conn, head, path, from, len(form)+1, form))(t)
 		switch got := visit(t, s, "").send(http.MethodPost, path, "a=b", "X-Forwarded-For", from); got.status {
 		case http.StatusServiceUnavailable:
 			return

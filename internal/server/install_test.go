@@ -42,9 +42,7 @@ func TestRealManifests(t *testing.T) {
 				Config any    `json:"config"`
 			}
 			var config any
-			if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal(app.ConfigSchema, &config)); err != nil {
-				t.Fatal(err)
-			}
+			check(t, errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal(app.ConfigSchema, &config)))
 			if app.Name != want.Name || !reflect.DeepEqual(config, want.Config) {
 				t.Errorf("%s: installed %q with %s", name, app.Name, app.ConfigSchema)
 			}
@@ -216,9 +214,7 @@ func TestCatalogEntry(t *testing.T) {
 		}))
 	}
 	catalog := filepath.Join(t.TempDir(), "catalog.json")
-	if err := os.WriteFile(catalog, []byte(`[{"name": "Listed", "url": "`+repo.URL+`", "description": "Puts a bar on top."}, {"name": "Other", "url": "`+broken.URL+`"}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(catalog, []byte(`[{"name": "Listed", "url": "`+repo.URL+`", "description": "Puts a bar on top."}, {"name": "Other", "url": "`+broken.URL+`"}]`), 0o600))
 	s := start(t, config.Config{Catalog: catalog})
 	v := visit(t, s, s.key)
 	got := v.get("/console/@current/apps/catalog?name=Listed&url=" + url.QueryEscape(repo.URL))
@@ -249,9 +245,7 @@ func TestCatalog(t *testing.T) {
 	catalog := filepath.Join(t.TempDir(), "catalog.json")
 	text := string(must(os.ReadFile(testdata + "catalog.json"))(t))
 	text = strings.Replace(text, "[", `[{"name": "Listed", "url": "`+repo.URL+`", "description": "D", "verified": true},`, 1)
-	if err := os.WriteFile(catalog, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(catalog, []byte(text), 0o600))
 	s := start(t, config.Config{Catalog: catalog})
 	list := func(offset int) client.AppPage[client.CatalogApp] {
 		t.Helper()
@@ -268,9 +262,7 @@ func TestCatalog(t *testing.T) {
 	if !list(0).Results[0].Installed || list(0).Results[1].Installed {
 		t.Errorf("installed: %+v", list(0).Results[:2])
 	}
-	if err := s.DeleteApp(t.Context(), app.ID); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.DeleteApp(t.Context(), app.ID))
 	v := visit(t, s, s.key)
 	page := regexp.MustCompile(`/apps/catalog\?name=Listed[^"]*`).FindString(html.UnescapeString(v.get("/console/@current/apps/new").body))
 	v.want(200, "Settings", v.get("/console/@current"+page))

@@ -21,10 +21,7 @@ const socketBase = "https://foyer.example.com"
 // socketPath returns the path for a socket, in its own folder, because a path in t.TempDir may be too long.
 func socketPath(t *testing.T) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "foyer") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must(os.MkdirTemp("", "foyer"))(t) //nolint:usetesting // see above
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	return filepath.Join(folder, "foyer.sock")
 }
@@ -44,10 +41,7 @@ func over(t *testing.T, path string) *http.Client {
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)
-	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	left.SetUnlinkOnClose(false)
 	left.Close()
 	t.Cleanup(func() { // after the server has stopped
@@ -70,14 +64,9 @@ func TestUnixSocket(t *testing.T) {
 func TestSocketPathInUse(t *testing.T) {
 	t.Parallel()
 	used, file := socketPath(t), socketPath(t)
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", used)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must((&net.ListenConfig{}).Listen(t.Context(), "unix", used))(t)
 	defer ln.Close()
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte("mine"), 0o600))
 	for _, path := range []string{used, file} {
 		cfg := onDisk(t)
 		cfg.Listen, cfg.BaseURL = "unix:"+path, socketBase

@@ -68,9 +68,7 @@ func inParallel(t *testing.T, n int, do func(i int) error) {
 	for i := range n {
 		all.Go(func() error { return do(i) })
 	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, all.Wait())
 }
 
 // listPaths returns the paths of all lists of an organization, in the API and in the console. For lists of an object,

@@ -24,9 +24,7 @@ func TestRemovedDatabase(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	for _, name := range []string{"foyer.db", "foyer.db-wal", "foyer.db-shm"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.Remove(filepath.Join(dir, name)))
 	}
 	if got := s.send(t, "POST", "/", `{"name":"x"}`); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("a change: %+v", got)
@@ -46,9 +44,7 @@ func TestRemovedDatabase(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "foyer admin restore") {
 			t.Fatalf("a start beside the secret: %v", err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "foyer.db"), nil, 0o600); err != nil { // an empty file is not a database
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, "foyer.db"), nil, 0o600)) // an empty file is not a database
 	}
 	for _, line := range []string{line, `"msg":"not ready"`} {
 		if n := strings.Count(s.log.String(), line); n != 1 {
@@ -62,10 +58,7 @@ func TestRemovedDatabase(t *testing.T) {
 func rescue(t *testing.T, dir string) {
 	t.Helper()
 	const open = "/proc/self/fd"
-	files, err := os.ReadDir(open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must(os.ReadDir(open))(t)
 	saved := t.TempDir()
 	for _, f := range files {
 		link, _ := os.Readlink(filepath.Join(open, f.Name())) // it may be closed by now
@@ -73,21 +66,11 @@ func rescue(t *testing.T, dir string) {
 		if !removed || filepath.Dir(name) != dir {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(open, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(saved, filepath.Base(name)), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		content := must(os.ReadFile(filepath.Join(open, f.Name())))(t)
+		check(t, os.WriteFile(filepath.Join(saved, filepath.Base(name)), content, 0o600))
 	}
-	if err := os.Remove(filepath.Join(saved, "foyer.db-shm")); err != nil { // the copy does not need it
-		t.Fatal(err)
-	}
-	d, err := db.Open(t.Context(), "sqlite:"+filepath.Join(saved, "foyer.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(filepath.Join(saved, "foyer.db-shm"))) // the copy does not need it
+	d := must(db.Open(t.Context(), "sqlite:"+filepath.Join(saved, "foyer.db")))(t)
 	defer d.Close()
 	if name, err := db.One[string](t.Context(), d, nil, `SELECT name FROM plugins`); err != nil || name != "x" {
 		t.Errorf("the copy has the app %q, %v", name, err)

@@ -206,14 +206,9 @@ type answer struct {
 func do(t *testing.T, r *http.Request) answer {
 	t.Helper()
 	w, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer w.Body.Close()
-	body, err := io.ReadAll(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(io.ReadAll(w.Body))(t)
 	return answer{w.StatusCode, w.Header, string(body)}
 }
 
@@ -226,13 +221,19 @@ func refused(t *testing.T, err error, status int, code, attr string) {
 	}
 }
 
+// check ends the test with an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must returns what a call has returned, or ends the test with its error: must(call())(t).
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return v
 	}
 }

@@ -150,9 +150,7 @@ func TestGuestByMail(t *testing.T) {
 		mailed(t, mails, 1) // the invite
 		anybody := must(client.New(s.URL, ""))(t)
 		for _, email := range []string{"nobody@x.example", "eve@x.example"} {
-			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
-				t.Fatal(err)
-			}
+			check(t, anybody.RequestSignIn(t.Context(), email))
 		}
 		link := mailed(t, mails, 2)
 		v := visit(t, s, "")

@@ -100,9 +100,7 @@ func (s *shop) sees(t *testing.T, at string, want ...string) {
 	var got string
 	until(t, func() bool {
 		// The browser would not load a url that differs only in its hash.
-		if err := chromedp.Do(s.tab, chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"+at)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, chromedp.Do(s.tab, chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"+at)))
 		got = s.report(t)
 		t.Logf("the page says %q", got)
 		return got != "no loader: " && got != "no list: "
@@ -251,9 +249,7 @@ func testSwitches(tab context.Context, t *testing.T) {
 // on switches something on or off, and waits until the server's manifests have the change.
 func (s *shop) on(t *testing.T, set func(bool) error, on bool) {
 	t.Helper()
-	if err := set(on); err != nil {
-		t.Fatal(err)
-	}
+	check(t, set(on))
 	until(t, func() bool {
 		return on != strings.Contains(browse(t, http.MethodGet, s.URL+"/sites/"+s.site.Token+"/manifest.json", nil).body, `"apps":[]`)
 	})
@@ -302,8 +298,6 @@ func testStopped(tab context.Context, t *testing.T) {
 		s.sees(t, "", "ready: one,two")
 	})
 	s.sees(t, "", "ready: one,two")
-	if err := chromedp.Do(tab, chromedp.Reload()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(tab, chromedp.Reload()))
 	s.says(t, "ready: one,two")
 }

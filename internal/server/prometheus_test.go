@@ -27,9 +27,7 @@ func TestPrometheus(t *testing.T) {
 	p := startPrometheus(t, metrics)
 	for title, query := range dashboard(t) {
 		for p.query(t, query) == 0 { // until two scrapes, with some load between them
-			if _, err := s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "x"}); err != nil {
-				t.Fatal(err)
-			}
+			must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "x"}))(t)
 			if _, err := s.GetApp(t.Context(), 1<<40); err == nil { // with a key, since there is a limit without one
 				t.Fatal("an app that is not there")
 			}
@@ -124,9 +122,7 @@ func alert(t *testing.T, name string, fires bool, series map[string]string) {
 		}}}},
 	}))(t)
 	test := filepath.Join(t.TempDir(), "test.yml")
-	if err := os.WriteFile(test, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(test, text, 0o600))
 	promtool(t, "", "test", "rules", test)
 }
 
@@ -142,10 +138,7 @@ func promtool(t *testing.T, stdin string, args ...string) {
 // dashboard returns the queries of the dashboard's panels, by title.
 func dashboard(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/grafana-dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../../deploy/grafana-dashboard.json"))(t)
 	var board struct {
 		Panels []struct {
 			Title   string `json:"title"`
@@ -155,9 +148,7 @@ func dashboard(t *testing.T) map[string]string {
 			} `json:"targets"`
 		} `json:"panels"`
 	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(text, &board))
 	queries := map[string]string{}
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
@@ -177,16 +168,12 @@ func startPrometheus(t *testing.T, target string) scraper {
 	t.Helper()
 	dir := t.TempDir()
 	settings := fmt.Sprintf("global: {scrape_interval: 2s}\nscrape_configs: [{job_name: foyer, static_configs: [{targets: [%q]}]}]\n", target)
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o600))
 	log := newLockedBuffer()
 	cmd := exec.CommandContext(t.Context(), "prometheus", "--config.file", filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", "127.0.0.1:0", "--log.format", "json")
 	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 	t.Cleanup(func() {

@@ -93,9 +93,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	key := must(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	files := filepath.Join(t.TempDir(), "foyer.")
 	for end, block := range map[string]pem.Block{"pem": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(files+end, pem.EncodeToMemory(&block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(files+end, pem.EncodeToMemory(&block), 0o600))
 	}
 	at, _, _ := startNginx(t, strings.NewReplacer("/var/log/nginx/foyer.log", "access.log", "listen 443", "listen ADDRESS", "/etc/ssl/foyer.", files,
 		"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://")).Replace(documentedNginx(t, "operating.md", "map")))
@@ -105,9 +103,7 @@ func TestEventsThroughProxy(t *testing.T) {
 	r := must(http.NewRequestWithContext(ctx, http.MethodGet, events, nil))(t)
 	r.Header = http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"text/event-stream"}}
 	got, err := tls.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer got.Body.Close()
 	lines := bufio.NewScanner(got.Body)
 	for lines.Scan() && lines.Text() != "event: site.created" {
@@ -175,9 +171,7 @@ func silentAddress(t *testing.T) string {
 	t.Helper()
 	fd := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))(t)
 	t.Cleanup(func() { syscall.Close(fd) })
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)))
 	at := fmt.Sprintf("127.0.0.1:%d", must(syscall.Getsockname(fd))(t).(*syscall.SockaddrInet4).Port)
 	for {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", at)

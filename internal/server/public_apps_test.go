@@ -124,8 +124,6 @@ func testTryPage(tab context.Context, t *testing.T) {
 		form.requestSubmit()
 	}`)
 	made := must(s.PreviewApp(t.Context(), s.site.ID, app.ID, client.PreviewDraft{URL: s.URL + "/sites/" + s.site.Token + "/try"}))(t)
-	if err := chromedp.Do(tab, chromedp.Navigate(made.URL)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(tab, chromedp.Navigate(made.URL)))
 	s.says(t, "null null kept", "null kept,1,true,a,theme,key,3,true,,key")
 }

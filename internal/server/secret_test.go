@@ -14,12 +14,8 @@ import (
 func TestLostSecret(t *testing.T) {
 	t.Parallel()
 	cfg := onDisk(t)
-	if _, err := openDomain(t, cfg).Organizations.Create(t.Context(), "Acme"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(cfg.SecretPath()); err != nil { // made by the first command
-		t.Fatal(err)
-	}
+	must(openDomain(t, cfg).Organizations.Create(t.Context(), "Acme"))(t)
+	check(t, os.Remove(cfg.SecretPath())) // made by the first command
 	openDomain(t, cfg)
 	if _, err := os.Stat(cfg.SecretPath()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a command has made another secret: %v", err)
@@ -52,9 +48,7 @@ func TestSessionUnderAnotherSecret(t *testing.T) {
 	cfg := config.Config{DataDir: t.TempDir()}
 	first := start(t, cfg)
 	v := visit(t, first, first.key)
-	if err := os.Remove(cfg.SecretPath()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(cfg.SecretPath()))
 	v.url = start(t, cfg).URL
 	v.want(200, "overview", v.get("/console"))
 }

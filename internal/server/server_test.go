@@ -17,10 +17,7 @@ import (
 func TestNoPath(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL, nil))(t)
 	r.URL.Path = "*"
 	got := do(t, r)
 	if got.status != http.StatusNotFound || got.header.Get("X-Request-Id") == "" || !strings.Contains(got.body, `"code":"not_found"`) {

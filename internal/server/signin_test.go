@@ -76,9 +76,7 @@ func TestSignInByMail(t *testing.T) {
 		}
 		var links [2]string
 		for i := range links {
-			if err := anybody.RequestSignIn(t.Context(), "ada@x.example"); err != nil {
-				t.Fatal(err)
-			}
+			check(t, anybody.RequestSignIn(t.Context(), "ada@x.example"))
 			links[i] = mailed(t, mails, 2+i)
 		}
 		if got := v.get(links[0]); got.status != 200 {

@@ -57,11 +57,7 @@ func collector(t *testing.T, suffix string) (tracer *trace.Tracer, spans chan sp
 	}))
 	t.Cleanup(s.Close)
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL + suffix, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
-	tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tracer, spans
+	return must(trace.New(func(name string) string { return env[name] }, "v1", time.Now))(t), spans
 }
 
 // A trace that starts at a proxy continues in foyer, in its statements, and at the receiver of a webhook.
@@ -74,13 +70,8 @@ func TestTraces(t *testing.T) {
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Get("Traceparent") }))
 		t.Cleanup(receiver.Close)
 		s := startTraced(t, config.Config{Database: database, WebhookAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, tracer)
-		if _, err := s.CreateWebhook(t.Context(), client.WebhookPatch{URL: &receiver.URL, Events: []string{"site.*"}}); err != nil {
-			t.Fatal(err)
-		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/organizations/@current/sites", strings.NewReader(`{"name":"Shop"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: &receiver.URL, Events: []string{"site.*"}}))(t)
+		req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/organizations/@current/sites", strings.NewReader(`{"name":"Shop"}`)))(t)
 		req.Header = http.Header{
 			"Authorization": {"Bearer " + s.key}, "Content-Type": {"application/json"}, "Traceparent": {"00-" + id + "-" + proxy + "-01"},
 		}
@@ -158,10 +149,7 @@ func TestWaitingMakesNoSpans(t *testing.T) {
 	s := startTraced(t, config.Config{}, tracer)
 	const wait = 4 * time.Second
 	for after, more := int64(0), true; more; {
-		found, err := s.ListEvents(t.Context(), client.EventRange{After: after, Wait: wait})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must(s.ListEvents(t.Context(), client.EventRange{After: after, Wait: wait}))(t)
 		after, more = found.Next, len(found.Results) > 0
 	}
 	statements := map[string]int{} // by trace

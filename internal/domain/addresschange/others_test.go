@@ -18,12 +18,8 @@ import (
 // change changes the address of a caller by its link.
 func (r *rig) change(c access.Caller, email string) {
 	r.t.Helper()
-	if err := r.ask(c, email); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := r.use(r.deliver()[email]); err != nil {
-		r.t.Fatal(err)
-	}
+	check(r.t, r.ask(c, email))
+	check(r.t, r.use(r.deliver()[email]))
 }
 
 // Once a user can no longer take an address back, another user may change to it.
@@ -73,9 +69,7 @@ func TestErasedAddresses(t *testing.T) {
 		r.now = r.now.Add(org.AddressHeld)
 		_, session := r.begin(ada)
 		in := access.Caller{UserID: ada.UserID, SessionID: session, Scope: access.All}
-		if err := errors.Join(r.ask(in, "cid@x.example"), r.Keys.EndSession(t.Context(), in, session)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(r.ask(in, "cid@x.example"), r.Keys.EndSession(t.Context(), in, session)))
 		var erased []string
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, func(_ context.Context, _ *db.Tx, p activity.Person) error {

@@ -53,13 +53,19 @@ func each(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 }
 
+// check ends the test with an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must returns what a call has returned, or ends the test with its error: must(call())(t).
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return v
 	}
 }
@@ -103,9 +109,7 @@ func (r *rig) deliver() map[string]string {
 	items := must(db.All[string](r.t.Context(), r.DB, nil, `SELECT item FROM jobs WHERE kind = $1`, addresschange.MailJob))(r.t)
 	post := addresschange.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must(mail.Parse(r.mails.URL()))(r.t)}, From: "foyer@foyer.example"}
 	for _, item := range items {
-		if err := post.Kind().Do(r.t.Context(), job.Job{Item: item}); err != nil {
-			r.t.Fatal(err)
-		}
+		check(r.t, post.Kind().Do(r.t.Context(), job.Job{Item: item}))
 	}
 	dbtest.Exec(r.t, r.DB, `DELETE FROM jobs`)
 	links := map[string]string{}
@@ -161,18 +165,14 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 		asking, id := r.begin(ada)
 		other, _ := r.begin(ada)
 		ada.SessionID = id
-		if err := r.ask(ada, " Ada@New.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(ada, " Ada@New.example"))
 		links := r.deliver()
 		r.wantEmail(ada, "ada@x.example")
 		c, err := r.Open(t.Context(), links["ada@new.example"])
 		if err != nil || c.Undo || c.OldEmail != "ada@x.example" || c.NewEmail != "ada@new.example" {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if err := r.use(links["ada@new.example"]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(links["ada@new.example"]))
 		r.wantEmail(ada, "ada@new.example")
 		if u := must(r.Organizations.Self(t.Context(), ada))(t); !u.IsEmailVerified {
 			t.Error("the address is not verified")
@@ -192,9 +192,7 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 // Each of the two mails has its own text, and an id that stays the same when it is sent again.
 func TestMailsAboutAChange(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		if err := r.ask(r.join(r.org, "ada@x.example"), "ada@new.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(r.join(r.org, "ada@x.example"), "ada@new.example"))
 		id := must(db.One[string](t.Context(), r.DB, nil, `SELECT id FROM address_changes`))(t)
 		r.deliver()
 		for _, m := range r.mails.Mails() {
@@ -225,16 +223,12 @@ func TestAddressOfSomebody(t *testing.T) {
 		if links := r.deliver(); len(links) != 0 {
 			t.Errorf("%v", links)
 		}
-		if err := r.ask(ada, "eve@x.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(ada, "eve@x.example"))
 		links := r.deliver()
 		if link, mailed := links["eve@x.example"]; !mailed || link != "" || links["ada@x.example"] == "" {
 			t.Errorf("%v", links)
 		}
-		if err := r.ask(ada, "ada@new.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(ada, "ada@new.example"))
 		asked := r.deliver()["ada@new.example"]
 		bound := ada
 		bound.BoundTo = r.org.ID
@@ -243,10 +237,7 @@ func TestAddressOfSomebody(t *testing.T) {
 		for i := range domains {
 			domains[i] = "d" + strconv.Itoa(i) + ".x.example"
 		}
-		_, err := r.Organizations.Set(t.Context(), access.Caller{}, r.org.ID, org.Settings{AllowedDomains: &domains})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(r.Organizations.Set(t.Context(), access.Caller{}, r.org.ID, org.Settings{AllowedDomains: &domains}))(t)
 		for _, err := range []error{r.ask(ada, "ada@new.example"), r.use(asked)} {
 			if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "x.example and others.") {
 				t.Error(err)
@@ -264,9 +255,7 @@ func TestAddressIsNotTakenOver(t *testing.T) {
 		bea := r.join(must(r.Organizations.Create(t.Context(), "Other"))(t), "bea@x.example")
 		link := func(c access.Caller, email string) string {
 			t.Helper()
-			if err := r.ask(c, email); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(c, email))
 			return r.deliver()[email]
 		}
 		replaced := link(ada, "typo@x.example")
@@ -307,13 +296,9 @@ func TestAddressIsGivenBack(t *testing.T) {
 		change := func(email string) (undo string) {
 			t.Helper()
 			from := must(r.Organizations.Self(t.Context(), ada))(t).Email
-			if err := r.ask(ada, email); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(ada, email))
 			links := r.deliver()
-			if err := r.use(links[email]); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.use(links[email]))
 			return links[from]
 		}
 		undo := change("thief@x.example")
@@ -339,9 +324,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		if c, err := r.Open(t.Context(), undo); err != nil || !c.Undo || !c.Done || c.OldEmail != "ada@x.example" {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if err := r.use(undo); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(undo))
 		r.wantEmail(ada, "ada@x.example")
 		if u := must(r.Organizations.Self(t.Context(), ada))(t); !u.IsEmailVerified {
 			t.Error("the address is not verified")
@@ -363,9 +346,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		r.want(fault.Expired, r.use(late))
 		r.join(other, "ada@x.example") // it is free again
 		r.now = r.now.Add(14 * 24 * time.Hour)
-		if err := r.Tidy(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.Tidy(t.Context()))
 		r.want(fault.NotFound, r.use(late))
 	})
 }
@@ -376,17 +357,11 @@ func TestUndoAfterChangingBack(t *testing.T) {
 		ada := r.join(r.org, "ada@x.example")
 		var links [2]map[string]string
 		for i, email := range []string{"thief@x.example", "ada@x.example"} {
-			if err := r.ask(ada, email); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(ada, email))
 			links[i] = r.deliver()
-			if err := r.use(links[i][email]); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.use(links[i][email]))
 		}
-		if err := r.use(links[0]["ada@x.example"]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(links[0]["ada@x.example"]))
 		r.wantEmail(ada, "ada@x.example")
 		f := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Membership}, Verb: activity.Updated}
 		if got := must(activity.List(t.Context(), r.DB, f, page.First))(t); got.Count != 2 {
@@ -404,13 +379,9 @@ func TestAddressIsGivenBackAfterErasing(t *testing.T) {
 		r.join(r.org, email)
 		must(orgs.SetUser(t.Context(), email, org.SelfPatch{Email: patch.Of("first@x.example")}))(t)
 		second := r.join(r.org, email)
-		if err := r.ask(second, "second@x.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(second, "second@x.example"))
 		links := r.deliver()
-		if err := r.use(links["second@x.example"]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(links["second@x.example"]))
 		must(orgs.EraseUser(t.Context(), "first@x.example"))(t)
 		made := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Key}, ItemID: strconv.FormatInt(second.KeyID, 10)}
 		entries := must(activity.List(t.Context(), r.DB, made, page.First))(t).Items
@@ -429,9 +400,7 @@ func TestChangesOfAddressAreLimited(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
 		for range 5 {
-			if err := r.ask(ada, "new@x.example"); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(ada, "new@x.example"))
 		}
 		r.want(fault.QuotaExceeded, r.ask(ada, "other@x.example"))
 		r.want(fault.QuotaExceeded, r.ask(ada, "bea@x.example"))
@@ -450,9 +419,7 @@ func TestMailsAboutChangesAreLimited(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		r.MailLimit = 2
 		for _, asking := range []string{"ada@x.example", "bea@x.example"} {
-			if err := r.ask(r.join(r.org, asking), "stranger@x.example"); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(r.join(r.org, asking), "stranger@x.example"))
 		}
 		r.now = r.now.Add(time.Hour)
 		cleo := r.join(r.org, "cleo@x.example")

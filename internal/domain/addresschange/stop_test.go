@@ -16,9 +16,7 @@ import (
 func TestChangesOfOthersStay(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
-		if err := r.ask(bea, "bea@new.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(bea, "bea@new.example"))
 		beas := r.deliver()
 		step := func(what string, err error) {
 			t.Helper()
@@ -47,28 +45,18 @@ func TestChangesOfOthersStay(t *testing.T) {
 func TestChangeOfAddressIsStopped(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
-		if err := r.ask(ada, "new@x.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(ada, "new@x.example"))
 		links := r.deliver()
 		r.now = r.now.Add(8*24*time.Hour - time.Second) // as if it had been confirmed at the last moment
-		if err := r.use(links["ada@x.example"]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(links["ada@x.example"]))
 		r.want(fault.NotFound, r.use(links["new@x.example"]))
 		r.wantEmail(ada, "ada@x.example")
 
 		ada = r.withKey(ada.UserID)
-		if err := r.ask(ada, "new@x.example"); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(ada, "new@x.example"))
 		links = r.deliver()
-		if err := r.use(links["new@x.example"]); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Organizations.SetUser(t.Context(), "new@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(links["new@x.example"]))
+		must(r.Organizations.SetUser(t.Context(), "new@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}))(t)
 		r.want(fault.NotFound, r.use(links["ada@x.example"]))
 		r.wantEmail(ada, "set@x.example")
 	})
@@ -81,9 +69,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 		ada := r.join(r.org, "ada@x.example")
 		ask := func(by access.Caller) map[string]string {
 			t.Helper()
-			if err := r.ask(by, "thief@x.example"); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(by, "thief@x.example"))
 			return r.deliver()
 		}
 		wantEnded := func(links map[string]string) {
@@ -95,9 +81,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 		}
 		stolen := r.withKey(ada.UserID)
 		links := ask(stolen)
-		if err := r.Keys.Revoke(t.Context(), stolen.KeyID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.Keys.Revoke(t.Context(), stolen.KeyID))
 		wantEnded(links)
 		r.want(fault.Denied, r.ask(stolen, "thief@x.example")) // as on a server that does not know of it yet
 
@@ -113,32 +97,20 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 		_, inSession.SessionID = r.begin(ada)
 		_, other.SessionID = r.begin(ada)
 		links = ask(inSession)
-		if err := r.Keys.EndSession(t.Context(), inSession, other.SessionID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.Keys.EndSession(t.Context(), inSession, other.SessionID))
 		if _, err := r.Open(t.Context(), links["thief@x.example"]); err != nil {
 			t.Errorf("signing out of another session: %v", err)
 		}
-		if err := r.EndSessions(t.Context(), ada); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.EndSessions(t.Context(), ada))
 		wantEnded(links)
 		r.want(fault.Denied, r.ask(inSession, "thief@x.example"))
 
 		stolen = r.withKey(ada.UserID)
 		links = ask(stolen)
-		if err := r.use(links["thief@x.example"]); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Keys.Revoke(t.Context(), stolen.KeyID); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.EndSessions(t.Context(), ada); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.use(links["ada@x.example"]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(links["thief@x.example"]))
+		check(t, r.Keys.Revoke(t.Context(), stolen.KeyID))
+		check(t, r.EndSessions(t.Context(), ada))
+		check(t, r.use(links["ada@x.example"]))
 		r.wantEmail(ada, "ada@x.example")
 	})
 }
@@ -152,27 +124,21 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 		ask := func(session string) (by access.Caller, link string) {
 			t.Helper()
 			by = must(r.Keys.IdentifySession(t.Context(), session))(t).Caller()
-			if err := r.ask(by, "new@x.example"); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(by, "new@x.example"))
 			links := r.deliver()
 			stop = links["ada@x.example"]
 			return by, links["new@x.example"]
 		}
 		session, _ := r.begin(ada)
 		lost, link := ask(session)
-		if err := r.Keys.EndSession(t.Context(), ada, lost.SessionID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.Keys.EndSession(t.Context(), ada, lost.SessionID))
 		r.want(fault.NotFound, r.use(link))
 
 		in := must(r.SignIn.ByProvider(t.Context(), oidc.Claims{
 			Issuer: "https://login.example", Subject: "thief", Email: "ada@x.example", EmailVerified: true,
 		}, access.SessionDraft{}))(t)
 		_, link = ask(in.Session)
-		if _, err := r.SignIn.Unlink(t.Context(), "ada@x.example"); err != nil {
-			t.Fatal(err)
-		}
+		must(r.SignIn.Unlink(t.Context(), "ada@x.example"))(t)
 		r.want(fault.NotFound, r.use(link))
 		r.wantEmail(ada, "ada@x.example")
 
@@ -180,20 +146,14 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 			t.Helper()
 			session, _ := r.begin(ada)
 			asking, link := ask(session)
-			if err := r.Keys.EndSession(t.Context(), asking, asking.SessionID); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.Keys.EndSession(t.Context(), asking, asking.SessionID))
 			return link
 		}
 		link = askAndSignOut()
-		if err := r.EndSessions(t.Context(), ada); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.EndSessions(t.Context(), ada))
 		r.want(fault.NotFound, r.use(link))
 		link = askAndSignOut()
-		if err := r.use(stop); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(stop))
 		r.want(fault.NotFound, r.use(link))
 		r.wantEmail(ada, "ada@x.example")
 
@@ -212,30 +172,20 @@ func TestChangesAreUndoneOneByOne(t *testing.T) {
 		ada := r.join(r.org, "ada@x.example")
 		change := func(from, to string) (undo string) {
 			t.Helper()
-			if err := r.ask(r.withKey(ada.UserID), to); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.ask(r.withKey(ada.UserID), to))
 			links := r.deliver()
-			if err := r.use(links[to]); err != nil {
-				t.Fatal(err)
-			}
+			check(t, r.use(links[to]))
 			r.now = r.now.Add(time.Minute)
 			return links[from]
 		}
 		first, second := change("ada@x.example", "one@x.example"), change("one@x.example", "two@x.example")
-		if err := r.use(second); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(second))
 		r.wantEmail(ada, "one@x.example")
 
 		second = change("one@x.example", "two@x.example")
-		if _, err := r.Organizations.SetUser(t.Context(), "two@x.example", org.SelfPatch{Email: patch.Of("one@x.example")}); err != nil {
-			t.Fatal(err)
-		}
+		must(r.Organizations.SetUser(t.Context(), "two@x.example", org.SelfPatch{Email: patch.Of("one@x.example")}))(t)
 		r.want(fault.NotFound, r.use(second))
-		if err := r.use(first); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.use(first))
 		r.wantEmail(ada, "ada@x.example")
 	})
 }
@@ -246,18 +196,12 @@ func TestErasingRemovesChangesOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		const email = "desk@x.example"
 		bea := r.join(r.org, email)
-		if err := r.ask(bea, "bea@x.example"); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.use(r.deliver()["bea@x.example"]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(bea, "bea@x.example"))
+		check(t, r.use(r.deliver()["bea@x.example"]))
 		r.now = r.now.Add(org.AddressHeld)
 		r.join(r.org, email)
 		carl := r.join(must(r.Organizations.Create(t.Context(), "Other"))(t), "carl@x.example")
-		if err := r.ask(carl, email); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.ask(carl, email))
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
 		must(orgs.EraseUser(t.Context(), email))(t)
@@ -272,9 +216,7 @@ func TestSignOutWithARevokedKey(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
 		session, _ := r.begin(ada)
-		if err := r.Keys.Revoke(t.Context(), ada.KeyID); err != nil {
-			t.Fatal(err)
-		}
+		check(t, r.Keys.Revoke(t.Context(), ada.KeyID))
 		if err := r.EndSessions(t.Context(), ada); err == nil {
 			t.Error("it is not refused")
 		}
