@@ -120,9 +120,7 @@ const (
 func accessible(ctx context.Context, t *testing.T, name string, script bool, how ...appearance) {
 	t.Helper()
 	text, err := axe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	find := func(what, how string, options ...chromedp.EvaluateOption) {
 		t.Helper()
 		found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](how, options...))
@@ -133,17 +131,13 @@ func accessible(ctx context.Context, t *testing.T, name string, script bool, how
 			t.Errorf("%s: %s: %s", name, what, f)
 		}
 	}
-	if err := chromedp.Do(ctx, setScript(true)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(ctx, setScript(true)))
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](text)); err != nil {
 		t.Fatalf("%s: axe: %v", name, err)
 	}
 	var widths []int64
 	for _, a := range how {
-		if err := chromedp.Do(ctx, appear(a)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, chromedp.Do(ctx, appear(a)))
 		photograph(ctx, t, fmt.Sprintf("page-%s-%d-%s", name, a.width, a.scheme), !a.forced)
 		rules := allRules
 		if slices.Contains(widths, a.width) && !a.forced {
@@ -154,17 +148,13 @@ func accessible(ctx context.Context, t *testing.T, name string, script bool, how
 		find(fmt.Sprintf("looks current: %+v", a), alike)
 	}
 	for _, width := range []int64{970, 800, 320} {
-		if err := chromedp.Do(ctx, appear(appearance{width: width, scheme: "light"})); err != nil {
-			t.Fatal(err)
-		}
+		check(t, chromedp.Do(ctx, appear(appearance{width: width, scheme: "light"})))
 		find(fmt.Sprintf("cut off at %d px", width), overflow)
 		find(fmt.Sprintf("scrolls sideways at %d px", width), scrolled)
 	}
 	find("focus is not seen", unseenFocus)
 	find("is read aloud each minute", retold)
-	if err := chromedp.Do(ctx, appear(appearance{width: 1366, scheme: "light"}), setScript(script)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(ctx, appear(appearance{width: 1366, scheme: "light"}), setScript(script)))
 }
 
 // photograph saves a picture of the page, if it is wanted.
@@ -179,22 +169,16 @@ func photograph(ctx context.Context, t *testing.T, name string, wanted bool) {
 		return
 	}
 	file := regexp.MustCompile(`[^\w-]+`).ReplaceAllString(name, "_") + ".png"
-	if err := os.WriteFile(filepath.Join(*screenshots, file), picture, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(*screenshots, file), picture, 0o600))
 }
 
 // TestAxeFinds shows that axe finds faults: otherwise its silence would mean nothing.
 func TestAxeFinds(t *testing.T) {
 	t.Parallel()
 	text, err := axe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	ctx := browser(t)
-	if err := chromedp.Do(ctx, chromedp.Navigate(`data:text/html,<!doctype html><title>x</title><img src="x"><input><p style="color: %23ccc">faint</p><p style="width: 200vw">x</p>`)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(ctx, chromedp.Navigate(`data:text/html,<!doctype html><title>x</title><img src="x"><input><p style="color: %23ccc">faint</p><p style="width: 200vw">x</p>`)))
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](text)); err != nil {
 		t.Fatal(err)
 	}

@@ -116,9 +116,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("out", "Sign in", nil, person(), press("Sign out"))
 	sees("still-out", "Sign in", nil, to(i.url+"/console/keys"))
 	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	apps, err := c.Organization(client.Current).ListApps(t.Context(), client.AppFilter{}, client.Range{})
 	if err != nil || apps.Count != 0 {
 		t.Errorf("%d apps, %v", apps.Count, err)
@@ -159,9 +157,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
 		for _, width := range []int64{1366, 970, 640, 360, 320} {
-			if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900)); err != nil {
-				t.Fatal(err)
-			}
+			check(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 900)))
 			cut, err := chromedp.Run(ctx, chromedp.Evaluate[int](`[document.documentElement, ...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).length`))
 			if err != nil || cut > 0 {
 				t.Errorf("%s at %d: %d parts are cut off, %v", page, width, cut, err)
@@ -198,9 +194,7 @@ func TestTryPageOnASmallScreen(t *testing.T) {
 	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	look(ctx, t, "site", "www", to(i.url+"/console/@current/sites/1"))
 	try, err := chromedp.Run(ctx, chromedp.Evaluate[string](`[...document.links].find(a => a.pathname.endsWith("/try")).href`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	look(ctx, t, "small-try", "www", chromedp.EmulateViewport(360, 900), to(try))
 	if cut, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](overflow)); err != nil || len(cut) > 0 {
 		t.Errorf("cut off: %s, %v", cut, err)
@@ -211,9 +205,7 @@ func TestTryPageOnASmallScreen(t *testing.T) {
 func TestStoppedInstall(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and answers nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer silent.Close()
 	repo := upstreamtest.NewHost(t).Repo(t, "clock")
 	repo.Tag(t, "v1.0.0", repo.Commit(t, map[string]string{"plugin.json": `{"name": "Clock"}`}))

@@ -117,9 +117,7 @@ var jobs = map[string]job{
 	"Offboard a person": {
 		prepare: func(t *testing.T, c *cook) int64 {
 			organization, err := c.org.Get(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for _, email := range []string{"jada@example.com", "ada@example.com"} {
 				c.admin(t, &struct{}{}, "member", "add", "--organization="+organization.ID, "--email="+email, "--level=admin")
 			}
@@ -137,9 +135,7 @@ var jobs = map[string]job{
 	"Rotate a key": {
 		prepare: func(t *testing.T, c *cook) int64 {
 			made, err := c.client.CreateKey(t.Context(), client.KeyDraft{Name: "deploy", Scopes: []string{"plugin:write"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			return made.ID
 		},
 		done: func(ctx context.Context, c *cook, id int64, _ string) error {
@@ -203,9 +199,7 @@ func newApp(t *testing.T, c *cook, draft client.AppDraft) int64 {
 		draft.PluginType = client.PluginSource
 	}
 	app, err := c.org.CreateApp(t.Context(), draft)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return app.ID
 }
 

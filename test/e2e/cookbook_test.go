@@ -71,9 +71,7 @@ type recipe struct {
 func readCookbook(t *testing.T) (shared map[string]string, recipes []recipe) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cookbook.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	sections := strings.Split(string(text), "\n## ")
 	shared = blocksIn(sections[1])
 	for _, section := range sections[2:] {
@@ -177,9 +175,7 @@ func (c *cook) task(heading string) string { return c.engine + " " + heading }
 func buildGo(t *testing.T, shared string, cooks []*cook) {
 	t.Helper()
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var body strings.Builder
 	for _, c := range cooks {
 		for heading, block := range c.blocks {
@@ -277,9 +273,7 @@ func (c *cook) follow(t *testing.T, heading string, job job) {
 	var out bytes.Buffer
 	command := c.command(ctx, heading)
 	command.Stdout, command.Stderr = &out, &out
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, command.Start())
 	var err error
 	for ; ctx.Err() == nil; pause() {
 		if err = job.done(ctx, c, c.ids[heading], ""); err == nil {
@@ -295,12 +289,8 @@ func (c *cook) follow(t *testing.T, heading string, job job) {
 
 func writeFile(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	check(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // An app whose upgrade cannot be reviewed is not upgraded, even if the shell goes on after an error.

@@ -38,18 +38,12 @@ func TestDocs(t *testing.T) {
 		t.Run(page.file, func(t *testing.T) {
 			t.Parallel()
 			key, dir := access.NewKey(), t.TempDir()
-			if err := os.Symlink(binary, filepath.Join(dir, "bin")); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.Symlink(binary, filepath.Join(dir, "bin")))
 			p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0", "FOYER_BOOTSTRAP_KEY=" + key, "FOYER_UPSTREAM_ALLOW=127.0.0.0/8"}, dir, nil, io.Discard)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			t.Cleanup(p.kill)
 			url, err := p.awaitURL()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			script := strings.NewReplacer(
 				"make run\n", "",
 				"foy_…", key,
@@ -87,16 +81,12 @@ func TestGuideForAuthors(t *testing.T) {
 	s := newSettings(t, "sqlite", "")
 	i := launch(t, s)
 	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	o := c.Organization(client.Current)
 	app, err := o.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Source: client.Files{
 		"plugin.json": first("json"), "site.ts": first("ts"), "banner.css": first("css"),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	source, err := o.GetSource(t.Context(), app.ID)
 	if err != nil || source.Bundle == nil || !source.Bundle.Inject {
 		t.Fatalf("%+v, %v", source, err)
@@ -107,9 +97,7 @@ func TestGuideForAuthors(t *testing.T) {
 		}
 	}
 	site, err := o.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	values := map[string]json.RawMessage{"text": json.RawMessage(`"Good morning"`), "color": json.RawMessage(`"teal"`)}
 	placed, err := o.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: values}})
 	if err != nil || placed.Running == nil {
@@ -145,9 +133,7 @@ func TestLinksOfDocuments(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		files = append(files, found...)
 	}
 	for _, file := range files {
@@ -181,8 +167,6 @@ func slugs(text string) []string {
 func readText(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return string(text)
 }

@@ -82,3 +82,11 @@ func setUp(e *testscript.Env, engine string) error {
 	e.Values[runningKey{}] = running{}
 	return nil
 }
+
+// check ends the test with an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -89,9 +89,7 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "editor-restored", "site.ts", to(page+"site.ts"), becomes(`"kept"`, editorText), chromedp.Click(`//button[.="Show what is saved"]`), becomes(`"export const a = ;"`, editorText))
 
 	c, err := client.New(i.url, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	app, err := c.Organization(client.Current).GetSource(t.Context(), 1)
 	if err != nil || app.Source["site.ts"] != "export const a = ;\n" || app.Source["lib/b.css"] != "p { color: blue }\n" {
 		t.Errorf("%q, %v", app.Source, err)
@@ -202,9 +200,7 @@ func keyOf(file string) string {
 func source(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	home, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return home + "/apps/1/source"
 }
 
@@ -246,16 +242,12 @@ func TestEditorKeepsTheMessage(t *testing.T) {
 	t.Parallel()
 	ctx, i, key := editing(t, `{"site.ts":"export const a = 1\n","old.ts":"export const b = 1\n"}`)
 	c, err := client.New(i.url, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	const message = `document.querySelector("#message").value`
 	page := source(ctx, t) + "?file=site.ts"
 	leaving(ctx)
 	look(ctx, t, "message-typed", "site.ts", to(page), becomes(`"export const a = 1"`, editorText), write("export const a = 2"), chromedp.SendKeys(chromedp.CSS("#message"), "Why"))
-	if err := c.DeleteSessions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, c.DeleteSessions(t.Context()))
 	look(ctx, t, "message-signed-out", "Sign in", press("Save"))
 	look(ctx, t, "message-signed-in", "My organization", to(i.url+"/console"), fill("key", key), press("Sign in"))
 	look(ctx, t, "message-kept", "site.ts", to(page), becomes(`"export const a = 2"`, editorText), becomes(`"Why"`, message))
@@ -276,22 +268,14 @@ func TestEditorKeepsADraftForWhoTypedIt(t *testing.T) {
 	key := s["BOOTSTRAP_KEY"]
 	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n"}}`, 201)
 	c, err := client.New(i.url, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	o := c.Organization(client.Current)
 	invite, err := o.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bea@x.example", Level: client.LevelAdmin, SendEmail: new(false)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	link, err := o.LinkInvite(t.Context(), invite.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	bea, err := c.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	ctx := browser(t)
 	leaving(ctx)
 	var file string

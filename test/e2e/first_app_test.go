@@ -16,9 +16,7 @@ func TestFirstApp(t *testing.T) {
 	t.Parallel()
 	out, screen := io.Pipe()
 	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), screen, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(p.kill)
 	go func() { <-p.ended; screen.Close() }()
 	key := ""
@@ -27,9 +25,7 @@ func TestFirstApp(t *testing.T) {
 	}
 	go io.Copy(io.Discard, out)
 	url, err := p.awaitURL()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	ctx := browser(t)
 	shows := func(heading, text string, steps ...step) {
 		t.Helper()
@@ -45,9 +41,7 @@ func TestFirstApp(t *testing.T) {
 	runs := func(text string) {
 		t.Helper()
 		try, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("iframe.preview").src`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		tab, stop := chromedp.NewContext(ctx)
 		defer stop()
 		if err := chromedp.Do(tab, to(try), chromedp.WaitVisible(`//div[.="`+text+`"]`)); err != nil {

@@ -96,9 +96,7 @@ func sitDown(t *testing.T, script bool) *desk {
 		"site.ts":     "export function inject() {}\n", "README.md": "# Clock\n\nShows the **time**, see [how](https://clock.example).\n",
 	}))
 	catalog := filepath.Join(t.TempDir(), "catalog.json")
-	if err := os.WriteFile(catalog, []byte(`[{"name": "Clock", "url": "`+listed.URL+`", "description": "Shows the time.", "verified": true}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(catalog, []byte(`[{"name": "Clock", "url": "`+listed.URL+`", "description": "Shows the time.", "verified": true}]`), 0o600))
 	provider := oidctest.Start(t)
 	provider.Behave(oidctest.Behaviour{Claims: map[string]any{"email": "grace@acme.example"}})
 	smtp := mailtest.Start(t, mailtest.Config{})
@@ -110,13 +108,9 @@ func sitDown(t *testing.T, script bool) *desk {
 	s["OIDC_ISSUER"], s["OIDC_CLIENT_ID"], s["OIDC_CLIENT_SECRET"], s["OIDC_NAME"] = p.Issuer, p.ClientID, p.ClientSecret, "Acme"
 	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, time.Hour), script: script, smtp: smtp, upstream: repo.URL}
 	c, err := client.New(d.i.url, d.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	d.o = c.Organization(client.Current)
-	if err := chromedp.Do(d.tab, focused(), setScript(script), appear(appearance{width: 1366, scheme: "light"})); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(d.tab, focused(), setScript(script), appear(appearance{width: 1366, scheme: "light"})))
 	return d
 }
 
@@ -290,18 +284,12 @@ func changeRole(d *desk) {
 func join(t *testing.T, url, key string, draft client.InviteDraft) {
 	t.Helper()
 	c, err := client.New(url, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	o := c.Organization(client.Current)
 	invite, err := o.CreateInvite(t.Context(), draft)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	link, err := o.LinkInvite(t.Context(), invite.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := c.AcceptInvitation(t.Context(), regexp.MustCompile(`[\w-]{64}`).FindString(link.URL), client.Names{}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,22 +15,14 @@ func TestFollowAfterAnOutage(t *testing.T) {
 	s := newSettings(t, "sqlite", "")
 	i := launch(t, s)
 	server, err := url.Parse(i.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	relay := dbtest.StartRelay(t, "tcp", server.Host)
 	cmd := command(t, "http://"+relay.Address, s["BOOTSTRAP_KEY"], "activity", "--follow", "--scope=Plugin")
 	shown, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	notes, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, cmd.Start())
 	next := func(lines *bufio.Scanner, want string) {
 		t.Helper()
 		if !lines.Scan() || !strings.Contains(lines.Text(), want) {

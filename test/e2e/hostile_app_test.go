@@ -51,9 +51,7 @@ func TestHostileAppInTheConsole(t *testing.T) {
 	delete(s, "BASE_URL")
 	i := launch(t, s)
 	source, err := json.Marshal(map[string]any{"plugin_type": "source", "name": "Hostile", "source": map[string]string{"site.ts": hostileApp}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", string(source), 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites", `{"name":"Shop"}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/sites/1/apps", `{"app_id":1}`, 201)
@@ -64,9 +62,7 @@ func TestHostileAppInTheConsole(t *testing.T) {
 	said := func(how string, options ...chromedp.EvaluateOption) {
 		t.Helper()
 		text, err := chromedp.Run(ctx, chromedp.Evaluate[string](how, options...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var tried map[string]string
 		if err := json.Unmarshal([]byte(text), &tried); err != nil || len(tried) < 11 {
 			t.Fatalf("%s: %v", text, err)
@@ -88,9 +84,7 @@ func TestHostileAppInTheConsole(t *testing.T) {
 		t.Errorf("a key was made: %s", keys)
 	}
 	try, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("iframe.preview").src`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	look(ctx, t, "hostile", "Shop", to(try), waitFor("#tried"))
 	said(`document.getElementById("tried").textContent`)
 	look(ctx, t, "hostile", "Your keys", to(i.url+"/console/keys"))

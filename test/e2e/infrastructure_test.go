@@ -18,9 +18,7 @@ func TestInfrastructureAsCode(t *testing.T) {
 			s := newSettings(t, engine, "")
 			i := launch(t, s)
 			c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			const apps, atOnce = 60, 30
 			turns := make(chan struct{}, atOnce)
 			var all sync.WaitGroup

@@ -46,9 +46,7 @@ func (s settings) env() (env []string) {
 func launch(t *testing.T, s settings) *instance {
 	t.Helper()
 	p, err := startProcess(s.env(), "", nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(p.kill)
 	i := &instance{T: t, process: p}
 	if i.url, err = p.awaitURL(); err != nil {

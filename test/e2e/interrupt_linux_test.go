@@ -27,9 +27,7 @@ func TestInterruptedCommandsDieOfTheSignal(t *testing.T) {
 		var said strings.Builder
 		cmd := command(t, server.URL, "foy_x", "app", "delete", "1", "--yes")
 		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, cmd.Start())
 		<-asked
 		diesOf(t, cmd, by)
 		if said.String() != "foyer: interrupted\n" {
@@ -49,12 +47,8 @@ func TestQuestionsAreInterrupted(t *testing.T) {
 		cmd := command(t, "http://127.0.0.1:1", "foy_x", strings.Fields(test.command)...)
 		cmd.Stdin = terminal
 		questions, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
+		check(t, cmd.Start())
 		for asked := ""; !strings.HasSuffix(asked, test.prompt); {
 			letter := make([]byte, 1)
 			if _, err := io.ReadFull(questions, letter); err != nil {
@@ -77,9 +71,7 @@ func TestQuestionsAreInterrupted(t *testing.T) {
 // diesOf sends a program a signal, which must kill it.
 func diesOf(t *testing.T, cmd *exec.Cmd, by syscall.Signal) {
 	t.Helper()
-	if err := cmd.Process.Signal(by); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Process.Signal(by))
 	stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	err := cmd.Wait()
@@ -98,9 +90,7 @@ func TestDumbTerminals(t *testing.T) {
 		cmd := command(t, i.url, s["BOOTSTRAP_KEY"], "key", "list")
 		cmd.Env = append(cmd.Env, "TERM="+name)
 		cmd.Stdout = terminal
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, cmd.Run())
 		shown := make([]byte, 4096)
 		n, err := keyboard.Read(shown)
 		if err != nil || !strings.Contains(string(shown[:n]), "NAME") || strings.Contains(string(shown[:n]), "\x1b") != bold {
@@ -113,17 +103,13 @@ func TestDumbTerminals(t *testing.T) {
 func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { master.Close() })
 	var number, locked int32
 	ioctl(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
 	ioctl(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { terminal.Close() })
 	return master, terminal
 }

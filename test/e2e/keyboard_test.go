@@ -163,9 +163,7 @@ func TestKeys(t *testing.T) {
 	}
 	look(ctx, t, "keys", "Banner", leave(chromedp.KeyEvent(kb.Enter)))
 
-	if err := chromedp.Do(ctx, chromedp.Focus(chromedp.CSS(".finder input")), compose("bann")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(ctx, chromedp.Focus(chromedp.CSS(".finder input")), compose("bann")))
 	is("the search finds", `document.querySelector(".finder .found a")?.innerText.includes("Banner")`)
 	k.press(kb.ArrowDown)
 	if at := k.at(); at != "Search for anything" {

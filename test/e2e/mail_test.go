@@ -131,22 +131,16 @@ func dumpOf(t *testing.T, s settings) string {
 	var dump strings.Builder
 	if s["DATABASE"] == "" {
 		files, err := filepath.Glob(filepath.Join(s["DATA_DIR"], "foyer.db*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, file := range files {
 			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			dump.Write(content)
 		}
 		return dump.String()
 	}
 	d, err := stdsql.Open("pgx", s["DATABASE"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer d.Close()
 	for _, table := range column(t, d, `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'`) {
 		for _, row := range column(t, d, `SELECT t::text FROM `+table+` t`) {
@@ -159,20 +153,14 @@ func dumpOf(t *testing.T, s settings) string {
 func column(t *testing.T, d *stdsql.DB, query string) []string {
 	t.Helper()
 	rows, err := d.Query(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		check(t, rows.Scan(&text))
 		all = append(all, text)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, rows.Err())
 	return all
 }

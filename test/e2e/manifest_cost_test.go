@@ -131,9 +131,7 @@ func inParallel(t *testing.T, n int, do func(context.Context, int) error) {
 	for i := range n {
 		all.Go(func() error { return do(ctx, i) })
 	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, all.Wait())
 }
 
 func get(path, header string) string {

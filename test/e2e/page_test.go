@@ -64,9 +64,7 @@ func look(ctx context.Context, t *testing.T, name, heading string, before ...ste
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600))
 	}
 	return text
 }
@@ -118,9 +116,7 @@ func TestTimesInABrowser(t *testing.T) {
 	delete(s, "BASE_URL")
 	i := launch(t, s)
 	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}, ExpiresAt: new(time.Now().Add(47 * time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +139,7 @@ func TestInvitationInABrowser(t *testing.T) {
 		i.call(by, "POST", "/invites", draft, 201)
 		mails++
 		all, err := smtp.Wait(t.Context(), mails)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return i.url + regexp.MustCompile(`/invite/[\w-]{64}`).FindString(all[mails-1].Text(t))
 	}
 
@@ -187,9 +181,7 @@ func TestInvitationInABrowser(t *testing.T) {
 
 	by = key
 	late := invited(`{"target_email":"late@x.example"}`)
-	if err := execute("", s["DATA_DIR"], `UPDATE invites SET expires_at = created_at`); err != nil {
-		t.Fatal(err)
-	}
+	check(t, execute("", s["DATA_DIR"], `UPDATE invites SET expires_at = created_at`))
 	shown = look(ctx, t, "expired", "has expired", chromedp.Navigate(late))
 	if !strings.Contains(shown, "ada@x.example") {
 		t.Errorf("does not say whom to ask:\n%s", shown)

@@ -26,9 +26,7 @@ func TestGuestInABrowser(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		all, err := smtp.Wait(ctx, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, m := range all[n-1:] {
 			if m.To[0] == to {
 				return i.url + regexp.MustCompile(path+`[\w-]+`).FindString(m.Text(t))

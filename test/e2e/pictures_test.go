@@ -68,9 +68,7 @@ func TestPictures(t *testing.T) {
 		if len(picture) > maxPicture {
 			t.Errorf("%s has %d bytes", name, len(picture))
 		}
-		if err := os.WriteFile(filepath.Join(*pictures, name+".png"), picture, 0o644); err != nil { // it is checked in
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(*pictures, name+".png"), picture, 0o644)) // it is checked in
 	}
 }
 
@@ -81,9 +79,7 @@ const maxHeight = 900
 func reduce(t *testing.T, shown []byte) []byte {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(shown))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	size := picture.Bounds()
 	size.Max.Y = min(size.Max.Y, maxHeight)
 	counts := map[color.Color]int{}
@@ -96,9 +92,7 @@ func reduce(t *testing.T, shown []byte) []byte {
 	few := image.NewPaletted(size, colors[:min(len(colors), 48)])
 	draw.Draw(few, size, picture, image.Point{}, draw.Src)
 	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few); err != nil {
-		t.Fatal(err)
-	}
+	check(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few))
 	return out.Bytes()
 }
 

@@ -29,9 +29,7 @@ func TestRelease(t *testing.T) {
 	}
 	for _, name := range names {
 		one, err := os.ReadFile(filepath.Join(first, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if other, err := os.ReadFile(filepath.Join(second, name)); err != nil || !bytes.Equal(one, other) {
 			t.Errorf("%s is not the same twice (%v)", name, err)
 		}
@@ -68,9 +66,7 @@ func TestRelease(t *testing.T) {
 func namesWhatIsThere(t *testing.T, dir, document, naming string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	named := regexp.MustCompile(naming).FindAllStringSubmatch(string(text), -1)
 	if len(named) < 4 {
 		t.Errorf("%s names %q", document, named)
@@ -100,9 +96,7 @@ func release(t *testing.T, variables string) string {
 func clone(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	dir := filepath.Join(t.TempDir(), "clone")
 	shell(t, root, "git clone --quiet . "+dir)
 	return dir

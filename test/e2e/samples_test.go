@@ -49,14 +49,10 @@ func samplesOf(t *testing.T, browser *http.Client, address, language string) []s
 	t.Helper()
 	read := func(path string) string {
 		response, err := browser.Get(address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		defer response.Body.Close()
 		page, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return string(page)
 	}
 	var all []sample
@@ -176,9 +172,7 @@ func goProgram(t *testing.T, _ *instance, all []sample) []string {
 		if err == nil {
 			_, err = config.Check("main", files, []*ast.File{file}, nil)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, i := range file.Imports {
 			if !seen[i.Path.Value] {
 				seen[i.Path.Value] = true
@@ -189,9 +183,7 @@ func goProgram(t *testing.T, _ *instance, all []sample) []string {
 		fmt.Fprintf(&bodies, "func() %s()\n", body)
 	}
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	module := t.TempDir()
 	writeFile(t, filepath.Join(module, "main.go"), "package main\n\n"+imports.String()+"\nfunc main() {\n"+bodies.String()+"}\n")
 	writeFile(t, filepath.Join(module, "go.mod"), "module samples\n\ngo 1.26\n\nrequire foyer v0.0.0\n\nreplace foyer => "+checkout+"\n")
@@ -208,9 +200,7 @@ func exported(t *testing.T) importer.Lookup {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", "foyer/client", "log")
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	places := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		name, place, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -273,9 +263,7 @@ type content struct {
 func (p *pretender) learn(t *testing.T, address string) {
 	t.Helper()
 	response, err := http.Get(address + "/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer response.Body.Close()
 	var document struct {
 		Paths      map[string]map[string]json.RawMessage `json:"paths"`
@@ -284,18 +272,14 @@ func (p *pretender) learn(t *testing.T, address string) {
 			Responses     map[string]content `json:"responses"`
 		} `json:"components"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.NewDecoder(response.Body).Decode(&document))
 	for path, methods := range document.Paths {
 		for method, text := range methods {
 			if method == "parameters" {
 				continue
 			}
 			var o operation
-			if err := json.Unmarshal(text, &o); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(text, &o))
 			for _, example := range document.Components.RequestBodies[o.Body.name()].Content["application/json"].Examples {
 				o.bodies = append(o.bodies, example.Value)
 			}
@@ -360,19 +344,13 @@ func TestSamplesAreAnswered(t *testing.T) {
 	s["UPSTREAM_ALLOW"], s["WEBHOOK_ALLOW"] = "127.0.0.0/8", "127.0.0.0/8"
 	i := launch(t, s)
 	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	own := seeded(t, c.Organization(client.Current), i.url, repo.URL)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	browser := &http.Client{Jar: jar}
 	response, err := browser.PostForm(i.url+"/console/session", url.Values{"key": {s["BOOTSTRAP_KEY"]}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	response.Body.Close()
 	for _, sample := range samplesOf(t, browser, i.url, "curl") {
 		if strings.Contains(sample.text, "-X ") {
@@ -395,9 +373,7 @@ func seeded(t *testing.T, o *client.Organization, address, repository string) *s
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 	}
 	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginCustom, URL: repository, Tag: "v1.0.0"})
 	must(err)

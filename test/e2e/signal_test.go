@@ -30,15 +30,11 @@ func TestHangup(t *testing.T) {
 		pause()
 	}
 	conn := unfinishedRequest(t, i.url, s["BOOTSTRAP_KEY"]) // it stops only after that ends
-	if err := i.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	check(t, i.cmd.Process.Signal(syscall.SIGHUP))
 	for ready() {
 		pause()
 	}
-	if err := i.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	check(t, i.cmd.Process.Signal(syscall.SIGHUP))
 	conn.Close()
 	if err := i.awaitEnd(); err != nil || !strings.Contains(i.said(), `"stopped"`) {
 		t.Errorf("%v\n%s", err, i.said())
@@ -50,9 +46,7 @@ func unfinishedRequest(t *testing.T, url, key string) net.Conn {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "POST /api/organizations/@current/sites HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 		"Content-Length: 2\r\nExpect: 100-continue\r\n\r\n", address, key)
@@ -66,15 +60,11 @@ func unfinishedRequest(t *testing.T, url, key string) net.Conn {
 func TestNobodyReadsTheLog(t *testing.T) {
 	t.Parallel()
 	log, into, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(binary, "foyer"), "serve")
 	cmd.Env, cmd.Dir, cmd.Stderr = []string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), into
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	defer cmd.Process.Kill()
 	into.Close()
 	address := ""
@@ -86,14 +76,10 @@ func TestNobodyReadsTheLog(t *testing.T) {
 	log.Close()
 	for _, path := range []string{"/nowhere", "/nowhere", "/healthz"} { // two lines of the log, and none
 		res, err := http.Get("http://" + address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		res.Body.Close()
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

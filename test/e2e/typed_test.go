@@ -28,18 +28,14 @@ func TestTypedTextIsKept(t *testing.T) {
 	look(ctx, t, "typed", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
 	look(ctx, t, "typed", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 	look(ctx, t, "typed", "Add an app", to(i.url+"/console/@current/apps/new?way=own"))
-	if err := chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS("#name"), "A banner"), chromedp.SendKeys(chromedp.CSS("#description"), "What visitors see first")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS("#name"), "A banner"), chromedp.SendKeys(chromedp.CSS("#description"), "What visitors see first")))
 	look(ctx, t, "typed", "Sites", follow("Sites"))
 	look(ctx, t, "typed", "Add an app", chromedp.NavigateBack())
 	has("back", "name", "A banner")
 	has("back", "description", "What visitors see first")
 
 	i.stop()
-	if err := chromedp.Do(ctx, chromedp.Click(`//button[normalize-space()="Create the app"]`), chromedp.WaitNotPresent(chromedp.CSS("main"))); err != nil {
-		t.Fatal(err)
-	}
+	check(t, chromedp.Do(ctx, chromedp.Click(`//button[normalize-space()="Create the app"]`), chromedp.WaitNotPresent(chromedp.CSS("main"))))
 	i = launch(t, s)
 	look(ctx, t, "typed", "site.ts", chromedp.Reload()) // sends the form again
 	look(ctx, t, "typed", "Add an app", to(i.url+"/console/@current/apps/new?way=own"))

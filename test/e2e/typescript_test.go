@@ -23,9 +23,7 @@ func TestTypeScriptClient(t *testing.T) {
 func buildTypeScript(t *testing.T, url string, more map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("typescript")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.CopyFS(dir, os.DirFS("typescript")))
 	for name, source := range more {
 		writeFile(t, filepath.Join(dir, name), source)
 	}
