@@ -251,7 +251,7 @@ func TestConsoleFolder(t *testing.T) {
 func TestConsoleFolderOfHiddenFiles(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
-		source := client.Files{"site.ts": "1", ".envrc": "2", "src/.hid/y.ts": "3", "b.ts": "4", "c.ts": "5"}
+		source := client.Files{"site.ts": "1", ".envrc": "2", "src/.hid/y.ts": "3", "b.ts": "4", "c.ts": "5", "a.js.map": "6"}
 		id := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Hidden", Source: source}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(id) + "/source"
@@ -267,9 +267,10 @@ func TestConsoleFolderOfAWholeProject(t *testing.T) {
 		id := must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Project"}))(t).ID
 		v := visit(t, s, s.key)
 		page := "/console/@current/apps/" + itoa(id) + "/source/upload"
-		modules := make([]byte, 13<<20)
-		_, _ = rand.Read(modules)
-		review := v.upload(page, pack(t, "x/site.ts", "1", "x/a.exe", "\x00", "x/node_modules/y", string(modules)), "do", "review")
+		random := make([]byte, 7<<20)
+		_, _ = rand.Read(random)
+		large := string(random)
+		review := v.upload(page, pack(t, "x/site.ts", "1", "x/a.exe", "\x00", "x/node_modules/y", large, "x/site.js.map", large), "do", "review")
 		v.want(200, "a.exe", review)
 		if len(review.body) > 1<<20 {
 			t.Errorf("a page of %d bytes", len(review.body))

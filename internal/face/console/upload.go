@@ -132,7 +132,7 @@ func saveUpload(v *visit) (next, error) {
 		})
 		flash := whatWasSaved(patch)
 		if len(leftOut) > 0 {
-			flash += " " + became(leftOut, "left out") + " An upload takes no such files."
+			flash += " " + became(leftOut, "left out") + " An app cannot have such files."
 		}
 		return flash, err
 	})

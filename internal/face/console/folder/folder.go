@@ -28,8 +28,8 @@ const encrypted = 1
 // field is the form's name for the zip.
 const field = "zip"
 
-// Unpack returns the files of a zip by their names, and the names of those that are left out: source maps, and what no app
-// can have. A folder that contains all of them is not part of their names.
+// Unpack returns the files of a zip by their names, and the names of those that no app can have. A folder that contains
+// all of them is not part of their names.
 func Unpack(packed []byte) (files map[string]string, leftOut []string, err error) {
 	entries, err := entriesOf(packed)
 	if err != nil {
@@ -40,10 +40,6 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 	total := 0
 	for _, entry := range entries {
 		name := strings.TrimPrefix(entry.Name, top)
-		if !entry.Mode().IsRegular() || path.Ext(name) == ".map" { // pages get no source maps
-			leftOut = append(leftOut, name)
-			continue
-		}
 		content, err := read(entry, name)
 		if err != nil {
 			return nil, nil, err
@@ -51,7 +47,7 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 		total += len(content)
 		_, twice := files[name]
 		switch {
-		case !source.Takes(name, content):
+		case !entry.Mode().IsRegular() || !source.Takes(name, content):
 			leftOut = append(leftOut, name)
 		case twice:
 			return nil, nil, fault.Field(fault.Invalid, field, "It has %q twice.", name)
@@ -110,9 +106,9 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	return entries, nil
 }
 
-// Hidden reports whether a file belongs to a tool. Such files are not taken out of a zip.
+// Hidden reports whether a file belongs to a tool, as source maps do. Such files are not taken out of a zip.
 func Hidden(name string) bool {
-	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+	return path.Ext(name) == ".map" || slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
 		return part == "node_modules" || part == "__MACOSX" || strings.HasPrefix(part, ".") && part != "." && part != ".."
 	})
 }

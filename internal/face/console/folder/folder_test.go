@@ -92,8 +92,7 @@ func TestSourceMaps(t *testing.T) {
 	t.Parallel()
 	packed := pack(t, map[string]string{"site.js": "x", "site.js.map": strings.Repeat("y", source.MaxBytes+1), "src/a.js.map": "{}"}, nil)
 	files, leftOut, err := folder.Unpack(packed)
-	slices.Sort(leftOut)
-	if err != nil || !maps.Equal(files, map[string]string{"site.js": "x"}) || !slices.Equal(leftOut, []string{"site.js.map", "src/a.js.map"}) {
+	if err != nil || !maps.Equal(files, map[string]string{"site.js": "x"}) || len(leftOut) > 0 {
 		t.Errorf("%d files, %q, %v", len(files), leftOut, err)
 	}
 }
