@@ -8,7 +8,6 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
-	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
@@ -146,7 +145,7 @@ func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 		condition += ` AND mail_state = ` + queries.Arg(&args, f.Delivery)
 	}
 	if f.Search != "" {
-		condition += ` AND ` + queries.Contains(&args, "search", search.Fold(f.Search))
+		condition += ` AND ` + queries.Contains(&args, "search", f.Search)
 	}
 	if f.Level != 0 {
 		condition += ` AND level = ` + queries.Arg(&args, f.Level)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"foyer/internal/base/page"
-	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
@@ -241,7 +240,7 @@ func (f MemberFilter) where(organizationID string) (condition string, args []any
 		condition += ` AND m.level = ` + queries.Arg(&args, f.Level)
 	}
 	if f.Search != "" {
-		condition += ` AND (SELECT ` + queries.Contains(&args, "search", search.Fold(f.Search)) + ` FROM users WHERE id = m.user_id)`
+		condition += ` AND (SELECT ` + queries.Contains(&args, "search", f.Search) + ` FROM users WHERE id = m.user_id)`
 	}
 	return condition, args
 }

@@ -8,7 +8,6 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
-	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/queries"
@@ -176,7 +175,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 		condition += ` AND plugin_type = ` + queries.Arg(&args, f.Type)
 	}
 	if f.Search != "" {
-		condition += ` AND ` + queries.Contains(&args, "search", search.Fold(f.Search))
+		condition += ` AND ` + queries.Contains(&args, "search", f.Search)
 	}
 	if f.SiteID != 0 {
 		condition += ` AND id IN (SELECT app_id FROM placements WHERE site_id = ` + queries.Arg(&args, f.SiteID) + ` AND organization_id = $1)`

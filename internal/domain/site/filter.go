@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"foyer/internal/base/page"
-	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
@@ -48,7 +47,7 @@ func (f Filter) query(organizationID string, p page.Page) (query string, args []
 func (f Filter) from(organizationID string) (text string, args []any) {
 	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
 	if f.Search != "" {
-		text += ` AND ` + queries.Contains(&args, "name_key", search.Fold(f.Search))
+		text += ` AND ` + queries.Contains(&args, "name_key", f.Search)
 	}
 	return text, args
 }

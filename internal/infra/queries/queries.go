@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/page"
+	"foyer/internal/base/search"
 	"foyer/internal/infra/db"
 )
 
@@ -22,10 +23,11 @@ func Arg[T any](args *[]any, values ...T) string {
 	return strings.Join(placeholders, ", ")
 }
 
-// Contains appends a text, which is not empty, to args and returns the condition that a column contains it. LIKE takes a
-// hundred times as long for many equal letters in a long text: it compares each again from each place.
+// Contains folds a text, which is not empty, appends it to args and returns the condition that a column of folded texts
+// contains it. LIKE takes a hundred times as long for many equal letters in a long text: it compares each again from each
+// place.
 func Contains(args *[]any, column, text string) string {
-	return `replace(` + column + `, ` + Arg(args, text) + `, '') <> ` + column
+	return `replace(` + column + `, ` + Arg(args, search.Fold(text)) + `, '') <> ` + column
 }
 
 // Page reads a page of a list and the length of the list, both at the same moment: a change in between could end paging
