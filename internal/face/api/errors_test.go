@@ -148,8 +148,11 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		}
-		compressed := r.send(r.key, "POST", apps, "\x1f\x8b", "Content-Encoding", "gzip")
+		compressed := r.send(r.key, "PATCH", apps+"1", "\x1f\x8b", "Content-Encoding", "gzip")
 		r.compare("compressed", compressed, 415, invalidRequest("unsupported_media_type", "The body must not be compressed: send it without Content-Encoding."))
+		if accepted := compressed.header.Get("Accept-Patch"); accepted != "application/json" {
+			r.t.Errorf("compressed: Accept-Patch: %q", accepted)
+		}
 		r.wantParts(r.key, "GET", apps, "", 200, `{"count":0,`) // refused requests have left something
 	})
 }

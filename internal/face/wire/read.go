@@ -196,14 +196,16 @@ func mediaType(r *http.Request) string {
 }
 
 func checkMediaType(w http.ResponseWriter, r *http.Request, wanted []string) error {
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") { // RFC 9110 section 15.5.16
-		return fault.New(fault.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.")
-	}
-	if slices.Contains(wanted, mediaType(r)) {
+	coding := r.Header.Get("Content-Encoding")
+	compressed := coding != "" && !strings.EqualFold(coding, "identity")
+	if !compressed && slices.Contains(wanted, mediaType(r)) {
 		return nil
 	}
 	if r.Method == http.MethodPatch { // RFC 5789 section 2.2
 		w.Header().Set("Accept-Patch", mediaJSON)
+	}
+	if compressed { // RFC 9110 section 15.5.16
+		return fault.New(fault.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.")
 	}
 	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be %s.", strings.Join(wanted, " or "))
 }
