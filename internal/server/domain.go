@@ -89,8 +89,8 @@ func checkNotLost(c config.Config) error {
 // server makes another one and logs that; a command works without, as most can.
 func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger, serves bool) (string, error) {
 	secret, err := c.ServerSecret()
-	if secret != "" && serves {
-		warnOfStored(ctx, c, secret, log)
+	if c.Secret != "" && serves {
+		warnOfStored(ctx, c, log)
 	}
 	if err != nil || secret != "" || !c.SQLite() {
 		return secret, err
@@ -111,10 +111,11 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 	return secret, err
 }
 
-// warnOfStored logs that the data folder has another secret than the one in use.
-func warnOfStored(ctx context.Context, c config.Config, secret string, log *slog.Logger) {
+// warnOfStored logs that the data folder has another secret than the one that is set.
+func warnOfStored(ctx context.Context, c config.Config, log *slog.Logger) {
+	set := c.Secret
 	c.Secret = ""
-	if stored, err := c.ServerSecret(); err != nil || stored == "" || stored == secret {
+	if stored, err := c.ServerSecret(); err != nil || stored == "" || stored == set {
 		return
 	}
 	log.WarnContext(ctx, "FOYER_SECRET is not the secret in the data folder, which is not used: what depends on that one, such as links of invites, "+

@@ -78,9 +78,9 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 }
 
 // Do sends req and returns a response with status 200 or 304; reading more than maxBytes of its body fails with a fault,
-// which says what there is too much of.
-// Every error caused by the host is a fault: Invalid on "url" for a refused scheme or address or a body that is too
-// large, else UpstreamUnavailable. No error contains the url's path, query or credentials.
+// which says what there is too much of. Every error caused by the host is a fault: Invalid on "url" for a refused scheme
+// or address or a body that is too large, else UpstreamUnavailable. No error contains the url's path, query or
+// credentials.
 func (c *Client) Do(req *http.Request, maxBytes int64, what string) (*http.Response, error) {
 	if err := c.Refused(req.URL); err != nil {
 		return nil, err
