@@ -295,7 +295,9 @@ func TestConsoleForms(t *testing.T) {
 		} {
 			owner.lacks(400, "canary", owner.post("/console/@current/apps/new", "do", "git", "url", address))
 		}
-		owner.lacks(404, "is on its way", owner.post("/console/@current/invites", "do", "withdraw", "id", nobody))
+		if said := owner.post("/console/@current/invites", "do", "withdraw", "id", nobody); said.status != 404 || strings.Contains(said.body, "on its way") { // "On its way" is a filter
+			t.Errorf("%d: says what was done before:\n%s", said.status, said.body)
+		}
 		for address, text := range map[string]string{
 			"git@github.com:acme/banner.git":         "write https://github.com/acme/banner.git",
 			"ssh://git@github.com/acme/banner":       "write https://github.com/acme/banner",
