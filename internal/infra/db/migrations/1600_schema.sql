@@ -37,7 +37,7 @@ CREATE TABLE memberships (
 	PRIMARY KEY (organization_id, user_id)
 );
 CREATE INDEX memberships_user ON memberships (user_id, joined_at);
-CREATE INDEX memberships_joined ON memberships (organization_id, joined_at, user_id);
+CREATE INDEX memberships_joined ON memberships (organization_id, joined_at, user_id, level);
 
 -- Keys, sessions, and ways to sign in.
 
