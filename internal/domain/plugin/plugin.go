@@ -70,7 +70,7 @@ const (
 // Draft holds the fields that a caller may set when they create or change a plugin.
 type Draft struct {
 	Type         patch.Field[string]
-	URL          patch.Field[string] // where to install from; only Create reads it
+	URL          patch.Field[string] // where to install from; for Update, the new place of a custom plugin's repository
 	Name         patch.Field[string]
 	Description  patch.Field[string]
 	Icon         patch.Field[string]
