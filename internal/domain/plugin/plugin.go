@@ -36,7 +36,6 @@ type Plugin struct {
 	PublicJobs       string
 	LastUsedAt       time.Time // zero: not yet
 	SharedFrom       int64     // if it is global: the number of the first version since it became so, which others see
-	CreatedAt        time.Time
 	UpdatedAt        time.Time
 }
 

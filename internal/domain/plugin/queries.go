@@ -21,15 +21,15 @@ var columns = columnsWith(ownersName, `''`)
 // columnsWith and fields must list the same things in the same order.
 func columnsWith(ownersName, disabledBy string) string {
 	return `plugins.id, organization_id, ` + ownersName + `, revision, ` + disabledBy + `, ` +
-		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_from, plugins.created_at, plugins.updated_at`
+		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_from, plugins.updated_at`
 }
 
 func (p *Plugin) fields() []any {
-	all := append(make([]any, 0, 9+len(fields)), &p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision, &p.DisabledBy)
+	all := append(make([]any, 0, 8+len(fields)), &p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision, &p.DisabledBy)
 	for _, f := range fields {
 		all = append(all, f.column(p))
 	}
-	return append(all, db.Null(&p.LastUsedAt), &p.SharedFrom, &p.CreatedAt, &p.UpdatedAt)
+	return append(all, db.Null(&p.LastUsedAt), &p.SharedFrom, &p.UpdatedAt)
 }
 
 var insertPlugin = `
@@ -42,7 +42,7 @@ func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
 	if p.IsGlobal {
 		LockSharing(tx, p.OrganizationID)
 	}
-	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), p.SharedFrom, p.CreatedAt, search.Key(p.Name), p.search())
+	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), p.SharedFrom, p.UpdatedAt, search.Key(p.Name), p.search())
 	for _, f := range fields {
 		args = append(args, f.value(p))
 	}

@@ -132,10 +132,9 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	if err := faults.Err(); err != nil {
 		return Plugin{}, err
 	}
-	now := s.DB.Now()
 	p := Plugin{
 		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
-		Revision: cache.VersionStep(), Type: kind, CreatedAt: now, UpdatedAt: now,
+		Revision: cache.VersionStep(), Type: kind, UpdatedAt: s.DB.Now(),
 	}
 	d.apply(&p)
 	return p, nil
