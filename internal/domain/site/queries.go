@@ -124,9 +124,7 @@ func lockAdding(tx *db.Tx, organizationID string) { db.Lock(tx, "sites of "+orga
 // lockSharedApps locks the global apps of an organization, so that nobody places one, or shares another, meanwhile.
 func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
 	plugin.LockSharing(tx, organizationID)
-	_, err := db.All[int64](ctx, tx, nil,
-		`SELECT id FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id FOR UPDATE`, organizationID)
-	return err
+	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id FOR UPDATE`, organizationID)
 }
 
 // listed is an app in the manifest of a site.
