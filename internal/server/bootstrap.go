@@ -82,7 +82,7 @@ func insertFirstKey(ctx context.Context, tx *db.Tx, keys *access.Keys, userID in
 	case userID:
 		return nil
 	case 0:
-		_, err := keys.Insert(ctx, tx, access.Draft{UserID: userID, Scope: access.All}, key)
+		_, err := keys.Insert(ctx, tx, access.Caller{}, access.Draft{UserID: userID, Scope: access.All}, key)
 		return err
 	}
 	return fault.New(fault.Invalid, "This is the key of another user: give a new one, from `foyer key generate`.")

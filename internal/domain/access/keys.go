@@ -36,10 +36,9 @@ type Draft struct {
 	Name           string // "": "key N"
 	Scope          Scope
 	ExpiresIn      time.Duration // 0: never
-	By             Caller        // who makes it; zero: the operator
 }
 
-// Create makes a key at random and returns it and its secret.
+// Create makes a key at random, for an operator, and returns it and its secret.
 func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
 	if d.Name != "" {
 		if err := checkKeyName(patch.Of(d.Name)); err != nil {
@@ -49,18 +48,18 @@ func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
 	secret := NewKey()
 	var key Key
 	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		key, err = k.insert(ctx, tx, d.By, k.newKey(d), secret)
+		key, err = k.insert(ctx, tx, Caller{}, k.newKey(d), secret)
 		return err
 	})
 	return key, secret, err
 }
 
 // Insert stores a key that was made elsewhere.
-func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (Key, error) {
+func (k *Keys) Insert(ctx context.Context, tx *db.Tx, by Caller, d Draft, secret string) (Key, error) {
 	if !WellFormed(secret) {
 		return Key{}, fault.Field(fault.Invalid, "key", "Must be a key as `foyer key generate` prints one: foy_, 37 base62 characters and their checksum.")
 	}
-	return k.insert(ctx, tx, d.By, k.newKey(d), secret)
+	return k.insert(ctx, tx, by, k.newKey(d), secret)
 }
 
 // insert stores a key, and records that in each organization that it opens.

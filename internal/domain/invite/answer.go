@@ -179,7 +179,7 @@ func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names,
 func (s Service) firstKey(ctx context.Context, tx *db.Tx, by access.Caller, o Opened, a *Accepted) (id int64, err error) {
 	a.APIKey, a.Scope = access.NewKey(), scopeOf(a.Level, o.Organization)
 	by.UserID = a.User.ID
-	made, err := s.Keys.Insert(ctx, tx, access.Draft{UserID: a.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope, By: by}, a.APIKey)
+	made, err := s.Keys.Insert(ctx, tx, by, access.Draft{UserID: a.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope}, a.APIKey)
 	return made.ID, err
 }
 

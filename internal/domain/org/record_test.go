@@ -128,7 +128,7 @@ func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 		o, _ := newOrg(t, s, "Acme")
 		owner, ada := join(t, s, o.ID, "eve@x.example", access.Owner), join(t, s, o.ID, "ada@x.example", access.Member)
 		err := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			key, err := s.Keys.Insert(ctx, tx, access.Draft{UserID: ada.User.ID, OrganizationID: o.ID, Scope: access.All}, access.NewKey())
+			key, err := s.Keys.Insert(ctx, tx, access.Caller{}, access.Draft{UserID: ada.User.ID, OrganizationID: o.ID, Scope: access.All}, access.NewKey())
 			if err != nil {
 				return err
 			}
