@@ -40,17 +40,29 @@ type field struct {
 	same   func(a, b *Plugin) bool
 }
 
-// text returns a field that holds text. Callers may set it if draft is given.
-func text(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string], check func(name string, f patch.Field[string]) error) field {
+// newField returns a field. Callers may set it if draft is given.
+func newField[T comparable](
+	name string, at func(*Plugin) *T, size func(*Plugin) int, draft func(*Draft) *patch.Field[T], check func(name string, f patch.Field[T]) error,
+) field {
 	f := field{
 		name:   name,
+		fault:  func(*Draft) error { return nil },
+		apply:  func(*Draft, *Plugin) {},
 		column: func(p *Plugin) any { return at(p) },
 		value:  func(p *Plugin) any { return *at(p) },
 		shown:  func(p *Plugin) any { return *at(p) },
-		size:   func(p *Plugin) int { return len(*at(p)) },
+		size:   size,
 		same:   func(a, b *Plugin) bool { return *at(a) == *at(b) },
 	}
-	return drafted(f, at, draft, check)
+	if draft != nil {
+		f.fault = func(d *Draft) error { return check(name, *draft(d)) }
+		f.apply = func(d *Draft, p *Plugin) { draft(d).Apply(at(p)) }
+	}
+	return f
+}
+
+func text(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string], check func(name string, f patch.Field[string]) error) field {
+	return newField(name, at, func(p *Plugin) int { return len(*at(p)) }, draft, check)
 }
 
 // structure returns a field that holds JSON, as it was sent; "" is null. The same JSON with other escapes changes nothing.
@@ -83,27 +95,7 @@ func configSchema() field {
 }
 
 func flag(name string, at func(*Plugin) *bool, draft func(*Draft) *patch.Field[bool]) field {
-	f := field{
-		name:   name,
-		column: func(p *Plugin) any { return at(p) },
-		value:  func(p *Plugin) any { return *at(p) },
-		shown:  func(p *Plugin) any { return *at(p) },
-		size:   func(*Plugin) int { return 1 },
-		same:   func(a, b *Plugin) bool { return *at(a) == *at(b) },
-	}
-	return drafted(f, at, draft, func(name string, f patch.Field[bool]) error { return f.Check(name) })
-}
-
-// drafted adds to a field how a draft checks and sets it; nothing if a draft has no such field.
-func drafted[T any](f field, at func(*Plugin) *T, draft func(*Draft) *patch.Field[T], check func(name string, f patch.Field[T]) error) field {
-	if draft == nil {
-		f.fault = func(*Draft) error { return nil }
-		f.apply = func(*Draft, *Plugin) {}
-		return f
-	}
-	f.fault = func(d *Draft) error { return check(f.name, *draft(d)) }
-	f.apply = func(d *Draft, p *Plugin) { draft(d).Apply(at(p)) }
-	return f
+	return newField(name, at, func(*Plugin) int { return 1 }, draft, func(name string, f patch.Field[bool]) error { return f.Check(name) })
 }
 
 func required(limit int) func(string, patch.Field[string]) error {
