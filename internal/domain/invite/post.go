@@ -21,10 +21,10 @@ const MailJob = "invite_mail"
 // issueName names one issue of an invite: its id, a dot, and the number.
 func (i Invite) issueName() string { return i.ID + "." + strconv.FormatInt(i.Issue, 10) }
 
-func parseIssueName(name string) (id string, issue int64, err error) {
+func readIssueName(name string) (id string, issue int64) {
 	id, number, _ := strings.Cut(name, ".")
-	issue, err = strconv.ParseInt(number, 10, 64)
-	return id, issue, err
+	issue, _ = strconv.ParseInt(number, 10, 64) // issueName wrote it
+	return id, issue
 }
 
 // Post mails invites to their addresses.
@@ -42,10 +42,7 @@ var errTooLate = errors.New("the invite expired before the mail server took the 
 
 // send mails an invite, unless that issue of it is gone or cannot be answered.
 func (p Post) send(ctx context.Context, j job.Job) error {
-	id, issue, err := parseIssueName(j.Item)
-	if err != nil {
-		return job.Permanent(err)
-	}
+	id, issue := readIssueName(j.Item)
 	i, err := findAnywhere(ctx, p.Service.DB, id)
 	if errors.Is(err, db.ErrNoRow) || err == nil && i.Issue != issue {
 		return p.giveUp(ctx, id, issue)
@@ -107,10 +104,7 @@ func (p Post) write(o Opened) (mail.Message, error) {
 
 // note records how a try to mail an issue went.
 func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, again bool) error {
-	id, issue, err := parseIssueName(j.Item)
-	if err != nil {
-		return nil //nolint:nilerr // there is no invite to write it to
-	}
+	id, issue := readIssueName(j.Item)
 	m := Mail{State: stateAfter(failed, again), Attempts: j.Attempt, At: p.Service.DB.Now()}
 	asked := true
 	if failed != nil {
