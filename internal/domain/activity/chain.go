@@ -24,7 +24,7 @@ func Chain(ctx context.Context, d *db.DB, failed func(error)) {
 	tick := time.NewTicker(chainEvery)
 	defer tick.Stop()
 	for {
-		if _, err := NumberAll(ctx, d); err != nil && ctx.Err() == nil {
+		if err := NumberAll(ctx, d); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
 		select {
@@ -35,21 +35,21 @@ func Chain(ctx context.Context, d *db.DB, failed func(error)) {
 	}
 }
 
-// NumberAll gives all committed entries their numbers and hashes, and returns how many had none.
-func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
-	if any, err := anyUnnumbered(ctx, d); err != nil || !any {
-		return 0, err
+// NumberAll gives all committed entries their numbers and hashes.
+func NumberAll(ctx context.Context, d *db.DB) error {
+	if waiting, err := anyUnnumbered(ctx, d); err != nil || !waiting {
+		return err
 	}
-	for n := chainBatch; n == chainBatch; total += n {
+	for n := chainBatch; n == chainBatch; {
 		err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 			n, err = number(ctx, tx)
 			return err
 		})
 		if err != nil {
-			return total, err
+			return err
 		}
 	}
-	return total, nil
+	return nil
 }
 
 // number numbers the first entries that have no number, in the order of their ids. On PostgreSQL an entry may be

@@ -38,7 +38,7 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 		record(acme, activity.Plugin, now, fresh)
 		record(acme, activity.Membership, now.Add(-2*time.Hour), 1) // by a clock that was behind
 		record(other, activity.Plugin, now.Add(-2*time.Hour), fresh)
-		if _, err := activity.NumberAll(t.Context(), d); err != nil {
+		if err := activity.NumberAll(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if err := activity.Tidy(t.Context(), d, now.Add(-time.Hour)); err != nil {
@@ -85,7 +85,7 @@ func TestTidyLeavesWhatIsNotDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := activity.NumberAll(t.Context(), d); err != nil {
+		if err := activity.NumberAll(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		before := dbtest.Statements(d)
@@ -141,7 +141,7 @@ func TestDropDataOfWrongClocks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := activity.NumberAll(t.Context(), d); err != nil {
+		if err := activity.NumberAll(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if err := activity.DropData(t.Context(), d, now.Add(-30*day)); err != nil {
@@ -182,7 +182,7 @@ func tidyWhileErasing(t *testing.T, tidy func(context.Context, *db.DB, time.Time
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := activity.NumberAll(t.Context(), d); err != nil {
+	if err := activity.NumberAll(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	tidied, erased := make(chan error, 1), make(chan error, 1)

@@ -121,7 +121,7 @@ func (r rig) happenWith(n int, data string) {
 
 func (r rig) number() {
 	r.Helper()
-	if _, err := activity.NumberAll(r.Context(), r.DB); err != nil {
+	if err := activity.NumberAll(r.Context(), r.DB); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -36,7 +36,7 @@ type seenEvent struct {
 // number gives all entries their numbers.
 func (r *rig) number() {
 	r.t.Helper()
-	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
+	if err := activity.NumberAll(r.t.Context(), r.db); err != nil {
 		r.t.Fatal(err)
 	}
 }

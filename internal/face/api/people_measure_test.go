@@ -59,7 +59,7 @@ func (r *rig) fillActivity(n int) {
 		have += more
 	}
 	if err == nil {
-		_, err = activity.NumberAll(r.t.Context(), r.db)
+		err = activity.NumberAll(r.t.Context(), r.db)
 	}
 	if err != nil {
 		r.t.Fatal(err)
