@@ -8,8 +8,8 @@ import (
 // tryTime is how long the link to a try page works.
 const tryTime = time.Hour
 
-// TryKey returns the sealed key of a site's try page, valid for an hour: only the console gives it out. It is "" if
-// there is no secret to seal it with.
+// TryKey returns the sealed key of a site's try page, valid for an hour: only the console and links of previews have it.
+// It is "" if there is no secret to seal it with.
 func (s Service) TryKey(siteToken string) string {
 	until := s.DB.Now().Add(tryTime).Unix()
 	key, err := s.Box.Seal(binary.BigEndian.AppendUint64(nil, uint64(until)), []byte(siteToken))
