@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,7 +39,6 @@ var errTooMuch = errors.New("the mail server sends more than 1 MiB")
 // SMTP sends each message over a connection of its own.
 type SMTP struct {
 	Settings Settings
-	Timeout  time.Duration  // for the response to the last byte; 0: acceptsTime
 	RootCAs  *x509.CertPool // certificate authorities trusted for the server; nil: the system's
 }
 
@@ -113,7 +111,7 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 	body, err := handOver(client, mail)
 	ours := aboutUs(err)
 	if err == nil {
-		limit(conn, cmp.Or(s.Timeout, acceptsTime))
+		limit(conn, acceptsTime)
 		err = body.Close()
 		ours = refusesSender(err)
 	}

@@ -172,19 +172,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestSlowServer(t *testing.T) {
-	t.Parallel()
-	server := mailtest.Start(t, mailtest.Config{})
-	never := make(chan struct{})
-	server.Always(mailtest.Answer{}.After(never))
-	s := sender(t, server.URL())
-	s.Timeout = 100 * time.Millisecond
-	failed := send(t, s)
-	if failed == nil || failed.Permanent || !failed.Asked || !strings.Contains(failed.Text, "in time") {
-		t.Errorf("got %+v", failed)
-	}
-}
-
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
