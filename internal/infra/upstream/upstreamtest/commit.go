@@ -67,10 +67,8 @@ func (r *Repo) Tree(tb testing.TB, entries ...Entry) string {
 	return r.Git(tb, raw.String(), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
 }
 
-// CommitTree commits the tree as the default branch's head, and returns the commit's name.
-func (r *Repo) CommitTree(tb testing.TB, tree string) string {
+// CommitTree commits the tree as the default branch's head.
+func (r *Repo) CommitTree(tb testing.TB, tree string) {
 	tb.Helper()
-	commit := r.Git(tb, "", "commit-tree", "-m", "crafted", tree)
-	r.Git(tb, "", "update-ref", "refs/heads/main", commit)
-	return commit
+	r.Git(tb, "", "update-ref", "refs/heads/main", r.Git(tb, "", "commit-tree", "-m", "crafted", tree))
 }
