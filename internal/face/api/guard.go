@@ -211,7 +211,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	a.Report(w, r, err)
 	if rec := recorderOf(w); rec.begun {
-		rec.Holder.Code = wire.Code(err)
+		rec.Code = wire.Code(err)
 		panic(http.ErrAbortHandler)
 	}
 	wire.WriteError(w, err)

@@ -27,22 +27,21 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		start := a.Keys.Now()
-		rec := &recorder{ResponseWriter: w, Outcome: Outcome{Status: http.StatusOK}, client: client{a, r}}
+		rec := &recorder{ResponseWriter: w, status: http.StatusOK, client: client{a, r}}
 		holds := a.InFlight.Begin(&rec.client)
 		defer holds.End()
 		r = r.WithContext(inflight.With(ctx, holds))
 		rec.Holder = wire.NewHolder(r)
 		w.Header()[requestIDHeader] = []string{newRequestID(r)}
 		defer func() {
-			rec.Outcome.Code = rec.Holder.Code
-			rec.Took = max(0, a.Keys.Now().Sub(start)) // the clock may step back
-			seen(r, rec.Outcome)
+			o := Outcome{rec.status, rec.Code, max(0, a.Keys.Now().Sub(start))} // the clock may step back
+			seen(r, o)
 			switch {
-			case rec.Status == http.StatusTooManyRequests:
+			case o.Status == http.StatusTooManyRequests:
 				refused.count(ctx, a.Log)
-			case rec.Status >= http.StatusBadRequest:
+			case o.Status >= http.StatusBadRequest:
 				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(rec, r),
-					slog.Int("status", rec.Status), slog.String("code", rec.Holder.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
+					slog.Int("status", o.Status), slog.String("code", o.Code), slog.Float64("took_seconds", o.Took.Seconds()))...)
 			}
 		}()
 		defer a.answerPanic(rec, r)
@@ -153,15 +152,15 @@ func fitID(id string) bool {
 	return true
 }
 
-// recorder records the outcome and the caller of a request.
+// recorder records the status, the error code and the caller of a request.
 type recorder struct {
 	http.ResponseWriter
 	wire.Holder
-	Outcome
 	client client
 
 	key, organization string // of the caller, as logs show them: the key's prefix; "": none
-	begun             bool   // the status has been sent
+	status            int
+	begun             bool // the status has been sent
 }
 
 // client is the client of a request. Its network is computed only on demand.
@@ -187,6 +186,6 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
-	r.Status, r.begun = status, true
+	r.status, r.begun = status, true
 	r.ResponseWriter.WriteHeader(status)
 }
