@@ -80,7 +80,8 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 		defer leave()
 	}
 	if q.stream {
-		return a.streamEvents(w, r, c, q)
+		a.streamEvents(w, r, c, q)
+		return nil
 	}
 	events, next, _, err := a.Events.After(r.Context(), c, q.after, q.limit, page.MaxBytes)
 	if err == nil && len(events) == 0 && q.wait > 0 {
@@ -158,14 +159,11 @@ func (a *API) pause(r *http.Request, over <-chan time.Time, more bool) bool {
 
 // streamEvents sends events as they come, in the format of browsers' EventSource. If the caller loses permission, the
 // last event is an error's body.
-func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q eventQuery) error {
+func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q eventQuery) {
 	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx buffers some kilobytes
 	beginLines(w, eventStream)
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	if err := sendLines(w, []byte(": events\n\n")); err != nil {
-		return nil //nolint:nilerr // the client has gone
+	if r.Method == http.MethodHead || sendLines(w, []byte(": events\n\n")) != nil { // or the client has disconnected
+		return
 	}
 	sent := a.Keys.Now()
 	err := a.eachEvents(r, c, q, nil, func(ctx context.Context, events []event.Event, _ int64) (bool, error) {
@@ -192,5 +190,4 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 		lines := append(wire.AppendError([]byte("event: error\ndata: "), err), "\n\n"...)
 		_ = sendLines(w, lines) // fails if the client disconnected
 	}
-	return nil
 }
