@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -105,5 +104,5 @@ func (a *API) appendBundle(b []byte, s plugin.Sources) []byte {
 	b = wire.AppendField(append(b, '{'), "url", url)
 	b = wire.AppendField(b, "integrity", s.Bundle.Integrity)
 	b = wire.AppendInt(b, "size", int64(s.Bundle.Size))
-	return append(strconv.AppendBool(wire.AppendName(b, "inject"), s.Bundle.Inject), '}')
+	return append(wire.AppendBool(b, "inject", s.Bundle.Inject), '}')
 }
