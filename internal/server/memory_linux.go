@@ -21,14 +21,8 @@ func limitMemory(inFlight int) {
 	if inFlight > 0 {
 		limit = alone + int64(inFlight)/4*5
 	}
-	if cgroup := memoryLimit("/proc/self/cgroup", "/sys/fs/cgroup"); cgroup < unlimited {
-		limit = min(limit, cgroup/10*9)
-	}
-	debug.SetMemoryLimit(limit)
+	debug.SetMemoryLimit(min(limit, memoryLimit("/proc/self/cgroup", "/sys/fs/cgroup")/10*9))
 }
-
-// unlimited is below the value that version 1 has without a limit, 2^63 minus a page.
-const unlimited = 1 << 62
 
 // memoryLimit returns the lowest limit, in bytes, of the cgroups in a file (see cgroups(7)) and of those above them. A
 // container sees its own cgroup at the root, but its path may be that on the host: a missing file sets no limit.
