@@ -212,8 +212,8 @@ func (r *Request) Enter(ctx context.Context) (leave func(), err error) {
 	return r.limit.Turns.Enter(ctx, strconv.FormatInt(r.User(), 10))
 }
 
-// Part returns a request of the same user with its own End, for memory that is released before r ends.
-func (r *Request) Part() *Request {
+// part returns a request of the same user with its own End, for memory that is released before r ends.
+func (r *Request) part() *Request {
 	if r == nil {
 		return nil
 	}
@@ -310,7 +310,7 @@ func Uncounted(ctx context.Context) context.Context { return With(ctx, nil) }
 // InPart runs do and then releases what it has read: a request that does this again and again would otherwise leave no
 // room for others.
 func InPart(ctx context.Context, do func(context.Context) error) error {
-	part := From(ctx).Part()
+	part := From(ctx).part()
 	defer part.End()
 	return do(With(ctx, part))
 }

@@ -62,7 +62,7 @@ func TestPartAloneHoldsMore(t *testing.T) {
 	if err := r.Take(1); err != nil {
 		t.Error(err)
 	}
-	part := r.Part()
+	part := r.part()
 	if err := part.Take(10 * unit); err != nil {
 		t.Error(err)
 	}
@@ -70,7 +70,7 @@ func TestPartAloneHoldsMore(t *testing.T) {
 		t.Errorf("%d bytes are held after it", limit.Held())
 	}
 	other.Add(1)
-	if err := r.Part().Take(10 * unit); !fault.Is(err, fault.Busy) {
+	if err := r.part().Take(10 * unit); !fault.Is(err, fault.Busy) {
 		t.Errorf("beside another request: %v", err)
 	}
 }
