@@ -82,7 +82,7 @@ func TestStrictNamesEachName(t *testing.T) {
 	each(t, func(r *rig) {
 		seed := rand.Uint64()
 		r.t.Log("seed", seed)
-		random := rand.New(rand.NewPCG(seed, 0)) // requests of a test
+		random := rand.New(rand.NewPCG(seed, 0))
 		fill := strings.NewReplacer("{organization_id}", r.org.ID, "{id}", "1", "{version}", "1", "{app_id}", "1", "{user_uuid}", r.owner.User.UUID)
 		for _, o := range all {
 			path := fill.Replace(o.Path)

@@ -32,7 +32,7 @@ func NewGenerator(tb testing.TB, document []byte, seed uint64) *Generator {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g := &Generator{Rand: rand.New(rand.NewPCG(seed, 0)), Known: map[string][]any{}} // requests of a test
+	g := &Generator{Rand: rand.New(rand.NewPCG(seed, 0)), Known: map[string][]any{}}
 	if err := json.Unmarshal(text, &g.document); err != nil {
 		tb.Fatal(err)
 	}
