@@ -20,20 +20,18 @@ func ETagOf(text []byte) (t ETag) {
 	return t
 }
 
-const gzipCoding = "gzip"
-
 // append appends the ETag as it is sent; a compressed answer has another one.
-func (t ETag) append(b []byte, coding string) []byte {
+func (t ETag) append(b []byte, zipped bool) []byte {
 	b = base64.RawURLEncoding.AppendEncode(append(b, '"'), t[:])
-	if coding != "" {
-		b = append(append(b, '-'), coding...)
+	if zipped {
+		b = append(b, "-gzip"...)
 	}
 	return append(b, '"')
 }
 
 // In reports whether If-Match or, if weak ones count, If-None-Match names the ETag.
 func (t ETag) In(condition []string, weak bool) bool {
-	plain, compressed := t.String(), string(t.append(nil, gzipCoding))
+	plain, compressed := t.String(), string(t.append(nil, true))
 	if weak {
 		return names(condition, plain, compressed, "W/"+plain, "W/"+compressed)
 	}
@@ -53,7 +51,7 @@ func names(condition []string, etags ...string) bool {
 }
 
 // String returns the ETag as it is sent.
-func (t ETag) String() string { return string(t.append(nil, "")) }
+func (t ETag) String() string { return string(t.append(nil, false)) }
 
 // ParseETag reads what String returns; anything else is the zero ETag.
 func ParseETag(etag string) (t ETag) {

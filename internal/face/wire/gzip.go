@@ -50,25 +50,22 @@ func compressed(text []byte) []byte {
 
 // Encode compresses the body of an answer if its client accepts that, and names the coding in the header.
 func Encode(w http.ResponseWriter, body []byte) []byte {
-	return encode(w, codingFor(w, len(body)), body)
+	return encode(w, zips(w, len(body)), body)
 }
 
-// codingFor returns the coding of an answer of n bytes: gzip, or "".
-func codingFor(w http.ResponseWriter, n int) string {
+// zips reports whether an answer of n bytes is to be compressed.
+func zips(w http.ResponseWriter, n int) bool {
 	if n < minGzip {
-		return ""
+		return false
 	}
 	w.Header().Add("Vary", "Accept-Encoding")
-	if holderOf(w).Gzip {
-		return gzipCoding
-	}
-	return ""
+	return holderOf(w).Gzip
 }
 
-func encode(w http.ResponseWriter, coding string, body []byte) []byte {
-	if coding == "" {
+func encode(w http.ResponseWriter, zipped bool, body []byte) []byte {
+	if !zipped {
 		return body
 	}
-	w.Header().Set("Content-Encoding", coding)
+	w.Header().Set("Content-Encoding", "gzip")
 	return compressed(body)
 }

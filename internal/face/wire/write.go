@@ -32,19 +32,19 @@ func WriteWithETag(w http.ResponseWriter, status int, etag ETag, body func(b []b
 // send answers with the content of the buffer. It sends no ETag if etag is zero or Cache-Control is set already.
 func (buf *buffer) send(w http.ResponseWriter, status int, etag ETag) error {
 	h := w.Header()
-	coding := codingFor(w, len(buf.b))
+	zipped := zips(w, len(buf.b))
 	tagged := etag != (ETag{}) && h["Cache-Control"] == nil
 	if tagged && holderOf(w).has(etag) {
-		h["Etag"] = []string{string(etag.append(nil, coding))}
+		h["Etag"] = []string{string(etag.append(nil, zipped))}
 		h["Cache-Control"] = privateNoCache
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	buf.b = encode(w, coding, buf.b)
+	buf.b = encode(w, zipped, buf.b)
 	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one string and one slice for both headers
 	digits := len(both)
 	if tagged {
-		both = etag.append(both, coding)
+		both = etag.append(both, zipped)
 	}
 	text := string(both)
 	values := []string{text[:digits], text[digits:]}
