@@ -56,14 +56,15 @@ func NewOutput(w io.Writer, f Format, noColor bool) *Output {
 
 // Say answers a command that has done something, with a sentence or with answer.
 func (o *Output) Say(answer any, format string, args ...any) error {
-	switch {
-	case o.Format == JSON:
+	switch o.Format {
+	case JSON:
 		return o.object(answer)
-	case o.Format == CSV && answer != nil:
+	case CSV:
 		return o.record(answer)
+	default:
+		_, err := io.WriteString(o, o.Shown(fmt.Sprintf(format+"\n", args...)))
+		return err
 	}
-	_, err := io.WriteString(o, o.Shown(fmt.Sprintf(format+"\n", args...)))
-	return err
 }
 
 // SayOnce is Say for what cannot be shown again: if the reader has exited, that is an error to report, and does not end
