@@ -45,11 +45,7 @@ func parseCSV(body []byte, limit int, columns []string) ([]patch.Field[Object], 
 		case len(objects) == limit:
 			return nil, fault.New(fault.TooLong, "At most %d items fit in one request.", limit)
 		}
-		o, err := ofLine(names, line)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, patch.Of(o))
+		objects = append(objects, patch.Of(ofLine(names, line)))
 	}
 }
 
@@ -69,19 +65,15 @@ func checkColumns(names, columns []string) error {
 	return nil
 }
 
-func ofLine(names, line []string) (Object, error) {
+func ofLine(names, line []string) Object {
 	o := make(Object, 0, len(line))
 	for i, cell := range line {
-		if cell == "" {
-			continue
+		if cell != "" {
+			text, _ := jsontext.AppendQuote(nil, cell) // fails on invalid UTF-8, which parseCSV refuses
+			o = append(o, Member{Name: names[i], value: value(text)})
 		}
-		text, err := jsontext.AppendQuote(nil, cell)
-		if err != nil {
-			return nil, err
-		}
-		o = append(o, Member{Name: names[i], value: value(text)})
 	}
-	return o, nil
+	return o
 }
 
 func csvFault(err error) error {
