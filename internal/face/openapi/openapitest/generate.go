@@ -58,7 +58,6 @@ func (g *Generator) At(pointer string) any {
 // Parameter is a parameter of an operation.
 type Parameter struct {
 	Name, In string
-	Required bool
 	Schema   any
 }
 
@@ -70,8 +69,7 @@ func (g *Generator) Parameters(o Operation) (all []Parameter) {
 	ofOperation, _ := op["parameters"].([]any)
 	for _, p := range slices.Concat(ofPath, ofOperation) {
 		p := g.resolve(p).(map[string]any)
-		required, _ := p["required"].(bool)
-		all = append(all, Parameter{Name: p["name"].(string), In: p["in"].(string), Required: required, Schema: p["schema"]})
+		all = append(all, Parameter{Name: p["name"].(string), In: p["in"].(string), Schema: p["schema"]})
 	}
 	return all
 }
