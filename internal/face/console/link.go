@@ -26,14 +26,6 @@ type SignInLink struct {
 	Email string
 }
 
-// NoLink is the page of a link that does not work.
-type NoLink struct {
-	Frame
-	Heading   string
-	Detail    string // "": it is unknown
-	RequestID string // finds the reason in the log; may be ""
-}
-
 // mailLink has a link mailed to the typed address.
 func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Limit(w, r); err != nil {
@@ -90,28 +82,16 @@ func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error
 		if err == nil || wire.DropIfDisconnected(w, r, err) {
 			return
 		}
-		c.Report(w, r, err)
-		c.Write(w, r, templates, wire.SetHeaders(w, err), markup.Fill("no_link.html", c.noLink(w, err)))
+		shown := ErrorPage{Frame: c.bare(), Heading: "That did not work"}
+		status := c.describe(w, r, err, &shown)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			shown.Heading, shown.Detail = "This link does not work", "" // the page says what may be wrong with it
+		case fault.Is(err, fault.Expired):
+			shown.Heading = "This link has expired"
+		}
+		c.Write(w, r, templates, status, markup.Fill("no_link.html", shown))
 	})
-}
-
-func (c *Console) noLink(w http.ResponseWriter, err error) NoLink {
-	shown := NoLink{Frame: c.bare()}
-	first := fault.Of(err)[0]
-	switch first.Kind {
-	case fault.NotFound:
-		shown.Heading = "This link does not work"
-		return shown
-	case fault.Expired:
-		shown.Heading = "This link has expired"
-	default:
-		shown.Heading = "That did not work"
-	}
-	shown.Detail = first.Detail
-	if first.Cause != nil {
-		shown.RequestID = c.RequestID(w)
-	}
-	return shown
 }
 
 func (c *Console) showLink(w http.ResponseWriter, r *http.Request) error {
