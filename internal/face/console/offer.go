@@ -36,9 +36,9 @@ func offer(c access.Caller) Offer {
 		SeePeople:  has(access.MemberRead),
 		SeeAudit:   has(access.MemberRead) && org.MaySeeActivity(c) == nil,
 		Invite:     has(access.MemberWrite) && invite.MayInvite(c) == nil,
-		SeeLinks:   has(access.MemberWrite) && invite.MaySeeLinks(c) == nil,
+		SeeLinks:   invite.MaySeeLinks(c) == nil,
 		SetLevels:  has(access.MemberWrite) && org.MayManageMembers(c) == nil,
-		SeeKeys:    access.MayManageKeys(c) == nil && has(access.All),
+		SeeKeys:    access.MayManageKeys(c) == nil,
 	}
 	o.PlaceApps = o.ChangeApps
 	o.SeeWebhooks = has(access.All) && event.MaySee(c) == nil
