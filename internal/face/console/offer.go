@@ -21,7 +21,7 @@ type Offer struct {
 	SeePeople, Invite, SeeLinks, SetLevels bool
 	SeeAudit, SeeKeys, ChangeSettings      bool
 	SeeWebhooks                            bool
-	SeeSessions, EndSessions               bool
+	SeeSessions, ChangeSelf                bool
 	Levels                                 []client.Level // to invite at
 }
 
@@ -44,9 +44,14 @@ func offer(c access.Caller) Offer {
 	o.SeeWebhooks = has(access.All) && event.MaySee(c) == nil
 	o.ChangeSettings = org.MayChangeSettings(c) == nil
 	o.SeeSessions = access.MaySeeSelf(c) == nil
-	o.EndSessions = o.SeeSessions && has(access.All)
+	o.ChangeSelf = mayChangeSelf(c)
 	o.Levels = levels(func(l access.Level) error { return invite.MayGive(c, l) })
 	return o
+}
+
+// mayChangeSelf reports whether a caller may change what is theirs: names, address, sessions, and invites to them.
+func mayChangeSelf(c access.Caller) bool {
+	return c.Scope.Includes(access.All) && access.MaySeeSelf(c) == nil
 }
 
 // levels returns the levels that a user may give.

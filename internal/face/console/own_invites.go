@@ -56,7 +56,7 @@ func declineOwnInvite(v *visit) (next, error) {
 
 // waiting reports whether there are invites that a user who signs in may answer at once.
 func (c *Console) waiting(r *http.Request, caller access.Caller) bool {
-	if !mayAnswer(caller) {
+	if !mayChangeSelf(caller) {
 		return false
 	}
 	found, err := c.SignIn.Invites.Mine(r.Context(), caller, page.Page{Limit: 1})
@@ -68,16 +68,11 @@ func (c *Console) waiting(r *http.Request, caller access.Caller) bool {
 func (c *Console) SignedIn(r *http.Request) (invitation.Visitor, bool) {
 	if identity, _, err := c.identify(r); err == nil {
 		caller := identity.Caller()
-		return invitation.Visitor{Email: identity.Person.Email, Caller: caller}, mayAnswer(caller)
+		return invitation.Visitor{Email: identity.Person.Email, Caller: caller}, mayChangeSelf(caller)
 	}
 	sealed := c.guestOf(r)
 	g, err := c.SignIn.Guest(r.Context(), sealed)
 	return invitation.Visitor{Email: g.Email, Guest: sealed}, err == nil
-}
-
-// mayAnswer reports whether a caller may answer invites to their address.
-func mayAnswer(c access.Caller) bool {
-	return c.Scope.Includes(access.All) && access.MaySeeSelf(c) == nil
 }
 
 // guestCookie holds the identity of a guest.

@@ -32,9 +32,6 @@ func (c *Console) verifies() string {
 	return ""
 }
 
-// EditSelf reports whether they may change their profile in this session.
-func (p Profile) EditSelf() bool { return p.Offer.EndSessions } // it needs the same permission
-
 func showProfile(v *visit) (markup.Page, error) {
 	user, err := v.client.Self(v.ctx())
 	return markup.Fill("profile.html", Profile{v.frame("profile"), user, v.console.Mails, user.Email == org.NobodysEmail, v.console.verifies()}), err

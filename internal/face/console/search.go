@@ -183,7 +183,7 @@ func (f Frame) pages(q string) Group {
 		{"Activity", home + "/activity", "history log", offered.SeeApps && !offered.SeeAudit},
 		{"Settings", home + "/settings", "organization name policy defaults domains days invites expire", true},
 		{"Profile", root + "/profile" + in, "name address password", true},
-		{"Invitations", root + "/invitations" + in, "accept decline join", offered.EndSessions},
+		{"Invitations", root + "/invitations" + in, "accept decline join", offered.ChangeSelf},
 		{"Organizations", root + in, "switch", true},
 		{"Sessions", root + "/sessions" + in, "sign out devices browsers", offered.SeeSessions},
 		{"Documentation", f.Docs(), "help api reference guides", true},
