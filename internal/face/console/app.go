@@ -27,7 +27,7 @@ type App struct {
 	List[client.SitePlacement] // where it is placed
 	client.AppSource
 	Edited        bool // its files differ from its upstream's
-	Versions      versionTable
+	Versions      []client.Version
 	VersionsCount int
 	Unplaced      *Unplaced // it is on no site, and could be
 	Health        client.Health
@@ -83,12 +83,11 @@ func (p App) Files() []client.SourceFile {
 
 // Comparison is the form to compare two of the newest versions.
 func (p App) Comparison() comparison {
-	var all []client.Version
-	for _, row := range p.Versions {
-		all = append(all, row.Version)
-	}
-	return newComparison(appPage(p.Home, p.ID), all, 0, 0)
+	return newestTwo(appPage(p.Home, p.ID), p.Versions)
 }
+
+// VersionTable is the list of the newest versions.
+func (p App) VersionTable() versionTable { return versionTable{appPage(p.Home, p.ID), p.Versions} }
 
 // Newest is the address of the app's current bundle, whichever version that is.
 func (p App) Newest() string {
@@ -121,7 +120,7 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	shown.Versions, shown.VersionsCount = v.rows(app.ID, versions.Results), versions.Count
+	shown.Versions, shown.VersionsCount = versions.Results, versions.Count
 	shown.List, err = list(v, "apps", func(ctx context.Context, part client.Range) (client.Page[client.SitePlacement], error) {
 		return v.organization.ListSitesOfApp(ctx, app.ID, part)
 	})

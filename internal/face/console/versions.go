@@ -16,7 +16,7 @@ import (
 
 // Versions lists the versions of an app.
 type Versions struct {
-	List[versionRow]
+	List[client.Version]
 	App client.App
 	All []client.Version // to compare two of
 }
@@ -27,7 +27,10 @@ func showVersions(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown := Versions{App: app}
-	if shown.List, err = list(v, "apps", v.versionsOf(app.ID)); err != nil {
+	shown.List, err = list(v, "apps", func(ctx context.Context, part client.Range) (client.Page[client.Version], error) {
+		return v.organization.ListVersions(ctx, app.ID, part)
+	})
+	if err != nil {
 		return markup.Page{}, err
 	}
 	shown.All, err = v.allVersions(app.ID)
@@ -41,11 +44,11 @@ func (v *visit) allVersions(id int64) ([]client.Version, error) {
 }
 
 // Table is the list.
-func (p Versions) Table() versionTable { return p.Items }
+func (p Versions) Table() versionTable { return versionTable{appPage(p.Home, p.App.ID), p.Items} }
 
 // Comparison is the form to compare two of them.
 func (p Versions) Comparison() comparison {
-	return newComparison(appPage(p.Home, p.App.ID), p.All, 0, 0)
+	return newestTwo(appPage(p.Home, p.App.ID), p.All)
 }
 
 // comparison is a form to compare two versions of the app whose page has this path.
@@ -55,46 +58,29 @@ type comparison struct {
 	Against, The int64 // that are chosen
 }
 
-// newComparison chooses the newest version and the one before it, unless the caller names others.
-func newComparison(path string, all []client.Version, against, the int64) comparison {
-	if the == 0 && len(all) > 1 {
-		against, the = all[1].Version, all[0].Version
+// newestTwo chooses the newest version and the one before it.
+func newestTwo(path string, all []client.Version) comparison {
+	c := comparison{Path: path, Versions: all}
+	if len(all) > 1 {
+		c.Against, c.The = all[1].Version, all[0].Version
 	}
-	return comparison{path, all, against, the}
+	return c
 }
 
-// versionTable lists versions.
-type versionTable []versionRow
+// versionTable lists versions of the app whose page has this path.
+type versionTable struct {
+	Path     string
+	Versions []client.Version
+}
 
 // Tagged reports whether any of them has a tag.
 func (t versionTable) Tagged() bool {
-	return slices.ContainsFunc(t, func(r versionRow) bool { return r.Tag != "" })
+	return slices.ContainsFunc(t.Versions, func(v client.Version) bool { return v.Tag != "" })
 }
 
 // Committed reports whether any of them is a commit of an upstream.
 func (t versionTable) Committed() bool {
-	return slices.ContainsFunc(t, func(r versionRow) bool { return r.Commit != "" })
-}
-
-// versionRow is a version in a table.
-type versionRow struct {
-	client.Version
-	Page string // the path of its page
-}
-
-func (v *visit) rows(id int64, versions []client.Version) []versionRow {
-	rows := make([]versionRow, len(versions))
-	for i, version := range versions {
-		rows[i] = versionRow{version, appPage(v.home, id) + "/versions/" + strconv.FormatInt(version.Version, 10)}
-	}
-	return rows
-}
-
-func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client.Page[versionRow], error) {
-	return func(ctx context.Context, part client.Range) (client.Page[versionRow], error) {
-		page, err := v.organization.ListVersions(ctx, id, part)
-		return client.Page[versionRow]{Count: page.Count, Next: page.Next, Results: v.rows(id, page.Results)}, err
-	}
+	return slices.ContainsFunc(t.Versions, func(v client.Version) bool { return v.Commit != "" })
 }
 
 // Version shows a version, and how it differs from the one before or, when compared, from any other.
@@ -112,7 +98,7 @@ type Version struct {
 
 // Comparison is the form to compare two versions.
 func (p Version) Comparison() comparison {
-	return newComparison(appPage(p.Home, p.App.ID), p.All, p.Against, p.Version.Version)
+	return comparison{appPage(p.Home, p.App.ID), p.All, p.Against, p.Version.Version}
 }
 
 // Others returns the versions that the app may go to instead.
