@@ -13,9 +13,7 @@ import (
 // Keys lists the viewer's keys.
 type Keys struct {
 	List[client.Key]
-	Mine          int64                     // the key that they are signed in with; 0: none
-	Scopes        []string                  // to choose from for a new one
-	Organizations []client.OrganizationInfo // as well
+	Organizations []client.OrganizationInfo // to choose from for a new one
 }
 
 func showKeys(v *visit) (markup.Page, error) {
@@ -24,7 +22,7 @@ func showKeys(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	organizations, err := v.client.ListOrganizations(v.ctx(), client.Range{Limit: page.MaxLimit})
-	return markup.Fill("keys.html", Keys{l, v.caller.KeyID, v.caller.Scope.Choices(), organizations.Results}), err
+	return markup.Fill("keys.html", Keys{l, organizations.Results}), err
 }
 
 // Opens describes what a key gives access to.

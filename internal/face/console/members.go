@@ -73,10 +73,9 @@ func (v *visit) members() string { return v.home + "/members" + v.query() }
 // Membership is the page on which a member's role is changed, or the member is removed.
 type Membership struct {
 	Frame
-	Member       client.Member
-	Organization client.OrganizationInfo
-	LastOwner    bool   // who must stay an owner
-	Back         string // the path of the list of members
+	Member    client.Member
+	LastOwner bool   // who must stay an owner
+	Back      string // the path of the list of members
 }
 
 // Oneself reports whether it is the viewer's own membership.
@@ -116,11 +115,7 @@ func (v *visit) membership(template string, offered func(Membership) bool) (mark
 	if err != nil {
 		return markup.Page{}, err
 	}
-	organization, err := v.organization.Get(v.ctx())
-	if err != nil {
-		return markup.Page{}, err
-	}
-	p := Membership{Frame: v.frame("members"), Member: member, Organization: organization, Back: v.members()}
+	p := Membership{Frame: v.frame("members"), Member: member, Back: v.members()}
 	if member.Level == client.LevelOwner {
 		owners, err := v.organization.ListMembers(v.ctx(), client.MemberFilter{Level: client.LevelOwner}, client.Range{Limit: 1})
 		if err != nil {
