@@ -200,17 +200,13 @@ func doOn(named func() (int64, error), do func(id int64) (flash string, err erro
 // checkInterval is how often the API asks an upstream that answers.
 const checkInterval = 5 * time.Minute
 
-// unanswered reports since when an upstream has not answered.
-func unanswered(since time.Time) error {
-	return refusal(http.StatusBadGateway, "", "The git host does not answer. The newest known tag is from "+moment(since)+".")
-}
-
 func checkApp(v *visit) (next, error) {
 	return v.onApp(func(id int64) (string, error) {
 		app, age, err := v.organization.CheckForUpdates(v.ctx(), id)
 		switch {
 		case err == nil && age > checkInterval:
-			return "", unanswered(v.console.Keys.Now().Add(-age))
+			since := moment(v.console.Keys.Now().Add(-age))
+			return "", refusal(http.StatusBadGateway, "The git host does not answer. The newest known tag is from "+since+".")
 		case another(app):
 			return sentence("%s is the newest tag of %s.", app.LatestTag, app.Name), err
 		}

@@ -107,10 +107,11 @@ func (f faults) err() error {
 }
 
 // wrong returns a fault in a field of a form, as the API's error.
-func wrong(field, detail string) error { return refusal(http.StatusBadRequest, field, detail) }
+func wrong(field, detail string) error { return faults{{Attr: field, Detail: detail}}.err() }
 
-func refusal(status int, field, detail string) error {
-	f := client.Fault{Attr: field, Detail: detail}
+// refusal returns an error of the API that is not about a field.
+func refusal(status int, detail string) error {
+	f := client.Fault{Detail: detail}
 	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: status}
 }
 

@@ -197,7 +197,7 @@ func moveApp(v *visit) (next, error) {
 		all := placed.Results
 		from := slices.IndexFunc(all, func(p client.Placement) bool { return p.AppID == app })
 		if from < 0 {
-			return "", refusal(http.StatusNotFound, "", gone)
+			return "", refusal(http.StatusNotFound, gone)
 		}
 		to := min(max(from+by, 0), len(all)-1)
 		return sentence("%s is now at position "+strconv.Itoa(to+1)+".", called(all[from].Name, app)), v.swap(id, all, from, to)

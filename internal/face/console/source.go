@@ -246,7 +246,7 @@ func (v *visit) changeFiles(id int64, change func(app client.AppSource, tag stri
 		case !again || refused.Status != http.StatusPreconditionFailed:
 			return patch, err
 		case try == saveTries:
-			return nil, refusal(refused.Status, "", "Others are changing the app at this moment. Save again.")
+			return nil, refusal(refused.Status, "Others are changing the app at this moment. Save again.")
 		}
 	}
 }

@@ -133,11 +133,11 @@ func upgradeApp(v *visit) (next, error) {
 		refused, ok := errors.AsType[*client.Error](err)
 		switch {
 		case ok && refused.Code == contentChanged && refused.Attr == "commit":
-			return "", refusal(refused.Status, "", "The upgrade leads to another commit than when this page was opened. Below is what it changes now.")
+			return "", refusal(refused.Status, "The upgrade leads to another commit than when this page was opened. Below is what it changes now.")
 		case ok && refused.Code == contentChanged:
 			return "", wrong("tag", tagMoved)
 		case ok && refused.Status == http.StatusPreconditionFailed:
-			return "", refusal(refused.Status, "", changedMeanwhile+". Below is what an upgrade changes now.")
+			return "", refusal(refused.Status, changedMeanwhile+". Below is what an upgrade changes now.")
 		}
 		return sentence("%s is now at %s.", app.Name, app.Tag), err
 	})

@@ -126,7 +126,7 @@ func saveUpload(v *visit) (next, error) {
 		patch, err := v.changeFiles(id, func(app client.AppSource, tag string) (patch client.FileEdits, err error) {
 			patch, leftOut, err = v.unpacked(app, packed)
 			if reviewed := v.line("etag"); err == nil && len(patch) > 0 && reviewed != "" && reviewed != tag {
-				err = refusal(http.StatusPreconditionFailed, "", changedMeanwhile+". Saving again makes the changes below.")
+				err = refusal(http.StatusPreconditionFailed, changedMeanwhile+". Saving again makes the changes below.")
 			}
 			return patch, err
 		})
