@@ -36,15 +36,12 @@ type App struct {
 	Try           string          // the path of that site's try page
 }
 
-// pair is a value of an app, under the name that its form uses.
-type pair struct{ Name, Value string }
-
-// ValuesOf returns the values that pages get from a placement, in the schema's order.
-func (p App) ValuesOf(placed client.SitePlacement) []pair {
-	var all []pair
+// ValuesOf returns the values that pages get from a placement, in the schema's order, under the names that its form uses.
+func (p App) ValuesOf(placed client.SitePlacement) []field {
+	var all []field
 	for _, s := range schemaFields(p.ConfigSchema, placed.Values, nil) {
 		if value := s.Shown(); s.Key != "" && value != "" {
-			all = append(all, pair{s.Title(), value})
+			all = append(all, field{s.Title(), value})
 		}
 	}
 	return all

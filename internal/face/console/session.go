@@ -105,7 +105,7 @@ type Again struct {
 	Fields []field
 }
 
-// field is a field of a form that is to be sent again.
+// field is a field with its value, to be shown or sent again.
 type field struct{ Name, Value string }
 
 // fieldsOf returns the fields of a form that a page may hold.
