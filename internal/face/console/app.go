@@ -128,7 +128,7 @@ func showApp(v *visit) (markup.Page, error) {
 	if shown.Count > 0 {
 		shown.Health, err = v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{})
 	} else {
-		shown.Unplaced, err = v.unplaced(app, 0)
+		shown.Unplaced, err = v.unplaced(app)
 	}
 	if err != nil {
 		return markup.Page{}, err

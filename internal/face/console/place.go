@@ -45,10 +45,10 @@ type Unplaced struct {
 	Any  bool        // there are some
 }
 
-// unplaced finds out whether an app that could run is on no site. It returns nil if the app is on a site, cannot run, or
-// may not be placed.
-func (v *visit) unplaced(app client.AppSource, placed int) (*Unplaced, error) {
-	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !offer(v.caller).PlaceApps {
+// unplaced finds out what to do about an app that is on no site. It returns nil if the app cannot run, or may not be
+// placed.
+func (v *visit) unplaced(app client.AppSource) (*Unplaced, error) {
+	if app.Bundle == nil || app.Disabled != nil || !offer(v.caller).PlaceApps {
 		return nil, nil
 	}
 	sites, err := v.organization.ListSites(v.ctx(), client.SiteFilter{}, client.Range{Limit: 2})

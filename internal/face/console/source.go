@@ -103,8 +103,8 @@ func showSource(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: 1})
-	if err == nil {
-		page.Unplaced, err = v.unplaced(app, placed.Count)
+	if err == nil && placed.Count == 0 {
+		page.Unplaced, err = v.unplaced(app)
 	}
 	return markup.Fill("source.html", page), err
 }
