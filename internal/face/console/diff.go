@@ -29,8 +29,10 @@ type fileDiff struct {
 	Filename       string
 	Parts          []diffPart
 	Added, Removed int
-	Cut            bool // there is more than the page shows
-	mixed          bool // some of its lines end with CR LF, and some do not
+	Cut            bool     // there is more than the page shows
+	mixed          bool     // some of its lines end with CR LF, and some do not
+	known          []string // its lines before or after the difference; nil: they are unknown
+	before         bool     // known are those before
 	lines          int
 	room           *int
 }
@@ -77,31 +79,24 @@ type side struct {
 func readDiffs(diffs []client.FileDiff, known side) differences {
 	all, room := make([]fileDiff, len(diffs)), shownBytes
 	for i, d := range diffs {
-		all[i].Filename, all[i].room = d.Filename, &room
-		file := sideOf{before: known.before}
+		all[i].Filename, all[i].room, all[i].before = d.Filename, &room, known.before
 		if text, ok := known.texts[d.Filename]; ok && text != "" && strings.Contains(d.Diff, "\n@@ ") {
-			file.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+			all[i].known = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		}
-		all[i].read(d.Diff, file)
+		all[i].read(d.Diff)
 	}
 	return differences{Files: all}
 }
 
-// sideOf has the lines of one file before or after a difference; none if they are unknown.
-type sideOf struct {
-	lines  []string
-	before bool
-}
-
-// number returns the line number of this side.
-func (s sideOf) number(before, after int) int {
-	if s.before {
+// number returns the line number on the known side.
+func (f *fileDiff) number(before, after int) int {
+	if f.before {
 		return before
 	}
 	return after
 }
 
-func (f *fileDiff) read(diff string, known sideOf) {
+func (f *fileDiff) read(diff string) {
 	before, after, inside := 1, 1, false
 	_, hunks, _ := strings.Cut(diff, "\n@@ ")
 	crlf := strings.Count(hunks, "\r\n")
@@ -110,7 +105,7 @@ func (f *fileDiff) read(diff string, known sideOf) {
 		text = strings.TrimSuffix(text, "\n")
 		if at := hunk().FindStringSubmatch(text); at != nil {
 			to, _ := strconv.Atoi(at[1]) // of digits; too many of them count as none
-			f.fold(known, before, after, to-before)
+			f.fold(before, after, to-before)
 			inside, before = true, to
 			after, _ = strconv.Atoi(at[2])
 			continue
@@ -123,20 +118,20 @@ func (f *fileDiff) read(diff string, known sideOf) {
 		}
 		before, after = f.add(text, before, after)
 	}
-	if inside && len(known.lines) > 0 {
-		f.fold(known, before, after, len(known.lines)-known.number(before, after)+1)
+	if inside && len(f.known) > 0 {
+		f.fold(before, after, len(f.known)-f.number(before, after)+1)
 	}
 }
 
 // fold adds n unchanged lines, starting at these numbers.
-func (f *fileDiff) fold(known sideOf, before, after, n int) {
+func (f *fileDiff) fold(before, after, n int) {
 	if n <= 0 || f.Cut {
 		return
 	}
 	part := diffPart{Folded: n}
-	from := known.number(before, after) - 1
-	if n <= maxFolded && from >= 0 && from+n <= len(known.lines) {
-		for i, text := range known.lines[from : from+n] {
+	from := f.number(before, after) - 1
+	if n <= maxFolded && from >= 0 && from+n <= len(f.known) {
+		for i, text := range f.known[from : from+n] {
 			part.Lines = append(part.Lines, diffLine{Old: before + i, New: after + i, Text: shorten(strings.TrimSuffix(text, "\r"))})
 		}
 		if !f.take(part.Lines...) {
