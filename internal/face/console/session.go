@@ -212,11 +212,8 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request) error {
 	identity, _, err := c.identify(r)
 	if err == nil {
-		by := identity.Caller()
-		by.RequestID = c.RequestID(w)
-		if c.Keys.KeepAddresses {
-			by.Address = c.Address(r)
-		}
+		by, request := identity.Caller(), c.Keys.By(c.draft(w, r), 0)
+		by.RequestID, by.Address = request.RequestID, request.Address
 		err = c.Keys.EndSession(r.Context(), by, identity.SessionID)
 	}
 	if err == nil || fault.Is(err, fault.NotAuthenticated) || fault.Is(err, fault.NotFound) {
