@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -93,20 +92,18 @@ func find[T any](v *visit, kind string, may bool, all string, ask func(context.C
 }
 
 func findApps(v *visit, q string) (Group, error) {
-	list := v.home + "/apps"
-	return find(v, "Apps", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.App], error) {
+	return find(v, "Apps", offer(v.caller).SeeApps, v.home+"/apps?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.App], error) {
 		return v.organization.ListApps(ctx, client.AppFilter{Search: q}, r)
 	}, func(app client.App) Found {
-		return Found{line(app.Name), brief(app.Description), list + "/" + strconv.FormatInt(app.ID, 10)}
+		return Found{line(app.Name), brief(app.Description), appPage(v.home, app.ID)}
 	})
 }
 
 func findSites(v *visit, q string) (Group, error) {
-	list := v.home + "/sites"
-	return find(v, "Sites", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Site], error) {
+	return find(v, "Sites", offer(v.caller).SeeApps, v.home+"/sites?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Site], error) {
 		return v.organization.ListSites(ctx, client.SiteFilter{Search: q}, r)
 	}, func(site client.Site) Found {
-		return Found{line(site.Name), "", list + "/" + strconv.FormatInt(site.ID, 10)}
+		return Found{line(site.Name), "", sitePage(v.home, site.ID)}
 	})
 }
 
