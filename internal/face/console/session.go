@@ -167,6 +167,15 @@ func (c *Console) readOwn(w http.ResponseWriter, r *http.Request, limit int64) e
 	return read(w, r, limit)
 }
 
+// read reads a form of at most limit bytes.
+func read(w http.ResponseWriter, r *http.Request, limit int64) error {
+	err := markup.ReadForm(w, r, limit)
+	if err != nil && !fault.Is(err, fault.Busy) {
+		return fault.New(fault.Unparsable, "The form did not arrive as a whole, is larger than %d bytes, or has more than %d fields.", limit, markup.MaxFields)
+	}
+	return err
+}
+
 // draft describes the browser that makes a request, for a new session.
 func (c *Console) draft(w http.ResponseWriter, r *http.Request) access.SessionDraft {
 	return access.SessionDraft{Address: c.Address(r), UserAgent: r.UserAgent(), RequestID: c.RequestID(w)}
