@@ -27,9 +27,9 @@ func TestConsoleSites(t *testing.T) {
 		v.want(200, `/loader.js"></script>`, v.get("/console/@current"+site))
 
 		app := itoa(must(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))(t).ID)
-		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "plugin.json", "filename", "plugin.json", "text",
+		v.post("/console/@current/apps/"+app+"/source", "do", "save", "filename", "plugin.json", "text",
 			`{"name":"Banner","config":[{"key":"text","name":"Its text","type":"string","site":true,"required":true},{"key":"token","type":"string","secret":true,"site":true}]}`)
-		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "site.ts", "filename", "site.ts", "text", "export function inject() {}")
+		v.post("/console/@current/apps/"+app+"/source", "do", "save", "filename", "site.ts", "text", "export function inject() {}")
 		v.want(200, "give it the values that it needs, and tick “Runs on this site”.", v.post("/console/@current"+site, "do", "place", "app", app))
 		v.want(200, `<span class="tag">off</span>`, v.get("/console/@current"+site))
 		placed := "/console/@current" + site + "/apps/" + app

@@ -418,7 +418,6 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		v := visit(t, s, "")
-		sent := regexp.MustCompile(`name="sent" value="([^"]*)"`)
 		large := strings.Repeat("<a href=\"x\">\r\n", 500)
 		refused := v.post("/console/@current/apps/new/", "do", "source", "name", "A <b>name</b>", "description", large, "url", "https://user:canary@host/", "key", "canary")
 		v.want(401, `name="then" value="/console/@current/apps/new/"`, refused)
@@ -426,10 +425,10 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		v.want(401, "too large to keep", v.post("/console/@current/apps/new", "description", strings.Repeat("x", 70<<10)))
 		v.want(401, "too large to keep", v.upload("/console/@current/apps/1/source/upload", make([]byte, 70<<10), "form", "x")) // the rest comes after the file
 		v.want(403, "another site", v.send("POST", "/console/@current/apps/new", "do=source", "Sec-Fetch-Site", "cross-site"))
-		mistyped := v.post("/console/session", "key", "foy_", "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(refused.body)[1]))
+		mistyped := v.post("/console/session", "key", "foy_", "then", "/console/@current/apps/new", "sent", refused.hidden("sent")[0])
 		v.want(401, "What you sent is kept", mistyped)
 		v.lacks(401, "is kept", v.get("/console/@current/apps/new"))
-		again := v.post("/console/session/", "key", s.key, "then", "/console/@current/apps/new/", "sent", html.UnescapeString(sent.FindStringSubmatch(mistyped.body)[1]))
+		again := v.post("/console/session/", "key", s.key, "then", "/console/@current/apps/new/", "sent", mistyped.hidden("sent")[0])
 		v.want(200, `<form method="post" action="/console/@current/apps/new/">`, again)
 		v.want(200, `name="name" value="A <b>name</b>"`, again)
 		v.want(200, `name="description" value="`+large+`"`, again)
