@@ -42,10 +42,8 @@ func HTML(source string) template.HTML {
 	}
 	md := goldmark.New(options...)
 	var out bytes.Buffer
-	if err := md.Convert([]byte(source), &out); err != nil {
-		return template.HTML(template.HTMLEscapeString(source)) // it is escaped
-	}
-	return template.HTML(out.String()) // goldmark escapes texts, and leaves HTML out
+	_ = md.Convert([]byte(source), &out) // a buffer takes everything
+	return template.HTML(out.String())   // goldmark escapes texts, and leaves HTML out
 }
 
 // fillsTables reports whether the rows of a text's tables are about as long as their headings. The parser adds the missing
