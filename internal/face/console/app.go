@@ -164,10 +164,10 @@ func (v *visit) source() (client.AppSource, error) {
 	return v.organization.GetSource(v.ctx(), id)
 }
 
-// frameOf returns the frame of a page about one app. An app that another organization shares can be changed only there.
+// frameOf returns the frame of a page about one app, which offers to change that app or none.
 func (v *visit) frameOf(app client.App) Frame {
 	f := v.frame("apps")
-	f.Offer.ChangeApps = f.Offer.ChangeApps && app.OrganizationID == v.caller.Organization.ID
+	f.Offer.ChangeApps = f.Offer.changes(app)
 	return f
 }
 

@@ -47,14 +47,14 @@ func (f AppForm) filter() client.AppFilter {
 
 // Upgrades reports whether the viewer of an app may upgrade it.
 func (p Apps) Upgrades(app client.App) bool {
-	return p.Offer.ChangeApps && another(app) && app.OrganizationID == p.Offer.Caller.Organization.ID
+	return another(app) && p.Offer.changes(app)
 }
 
 // Checked returns the ids of the apps in the list that have an upstream here.
 func (p Apps) Checked() []int64 {
 	var all []int64
 	for _, app := range p.Items {
-		if p.Offer.ChangeApps && upstream(app) && app.OrganizationID == p.Offer.Caller.Organization.ID {
+		if upstream(app) && p.Offer.changes(app) {
 			all = append(all, app.ID)
 		}
 	}

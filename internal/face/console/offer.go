@@ -49,6 +49,11 @@ func offer(c access.Caller) Offer {
 	return o
 }
 
+// changes reports whether the caller may change an app. One that another organization shares can be changed only there.
+func (o Offer) changes(app client.App) bool {
+	return o.ChangeApps && app.OrganizationID == o.Caller.Organization.ID
+}
+
 // mayChangeSelf reports whether a caller may change what is theirs: names, address, sessions, and invites to them.
 func mayChangeSelf(c access.Caller) bool {
 	return c.Scope.Includes(access.All) && access.MaySeeSelf(c) == nil
