@@ -137,6 +137,7 @@ func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
 func TestReplaceExpired(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
+		r.later(0)
 		old := r.invite(r.owner, draft("ada@x.example"))
 		c := r.join(r.owner.Organization, "member@acme.example", access.Member)
 		r.later(r.invites.TTL - time.Second)

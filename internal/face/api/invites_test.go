@@ -87,9 +87,10 @@ func TestInvitesOfADay(t *testing.T) {
 
 func TestInvitesExpire(t *testing.T) {
 	each(t, func(r *rig) {
-		r.invite("a@x.example")
-		now := r.db.Now().Add(72*time.Hour - time.Second)
+		now := r.db.Now()
 		r.db.Now = func() time.Time { return now }
+		r.invite("a@x.example")
+		now = now.Add(72*time.Hour - time.Second)
 		r.wantParts(r.key, "GET", invites, "", 200, `"is_expired":false`) // a second before
 		now = now.Add(time.Second)
 		r.wantParts(r.key, "GET", invites, "", 200, `{"count":1,`, `"is_expired":true`) // expired

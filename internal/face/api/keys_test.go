@@ -73,9 +73,10 @@ func TestKeysOnTwoServers(t *testing.T) {
 
 func TestKeyExpires(t *testing.T) {
 	each(t, func(r *rig) {
-		_, key := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
-		now := r.db.Now().Add(time.Hour - time.Second)
+		now := r.db.Now()
 		r.db.Now = func() time.Time { return now }
+		_, key := r.makeKey(access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
+		now = now.Add(time.Hour - time.Second)
 		r.wantStatus(key, "GET", apps, "", 200) // before its time
 		now = now.Add(2 * time.Second)
 		r.wantStatus(key, "GET", apps, "", 401) // after its time
