@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"foyer/internal/infra/trace"
@@ -138,33 +139,35 @@ func wantStop(t *testing.T, collector string, asked <-chan struct{}) {
 // No request has more spans than a collector may accept, not even the last one; dropped spans are logged.
 func TestRequestsAreSmall(t *testing.T) {
 	t.Parallel()
-	var requests []int // number of spans in each
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
+	synctest.Test(t, func(t *testing.T) { // the time at the end stands still while a request is under way
+		var requests []int // number of spans in each
+		collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			requests = append(requests, bytes.Count(body, []byte(`"spanId"`)))
+		}))
+		defer collector.Close()
+		tracer, err := from("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector.URL)
 		if err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
-		requests = append(requests, bytes.Count(body, []byte(`"spanId"`)))
-	}))
-	defer collector.Close()
-	tracer, err := from("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3000 {
-		_, span := tracer.Continue(t.Context(), "", "x", trace.Server)
-		span.End()
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	var log strings.Builder
-	tracer.Run(ctx, slog.New(slog.NewTextHandler(&log, nil)))
-	if want := []int{512, 512, 512, 512}; !slices.Equal(requests, want) {
-		t.Errorf("%v, want %v", requests, want)
-	}
-	if said := log.String(); strings.Count(said, "spans dropped") != 1 || !strings.Contains(said, "spans=952") {
-		t.Errorf("the log: %s", said)
-	}
+		for range 3000 {
+			_, span := tracer.Continue(t.Context(), "", "x", trace.Server)
+			span.End()
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		var log strings.Builder
+		tracer.Run(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+		if want := []int{512, 512, 512, 512}; !slices.Equal(requests, want) {
+			t.Errorf("%v, want %v", requests, want)
+		}
+		if said := log.String(); strings.Count(said, "spans dropped") != 1 || !strings.Contains(said, "spans=952") {
+			t.Errorf("the log: %s", said)
+		}
+	})
 }
 
 // A nil Tracer costs nothing.
