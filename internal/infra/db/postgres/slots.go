@@ -30,7 +30,7 @@ type slots struct {
 	shards  []int // the free ones: each transaction needs one
 	held    map[use]int
 	byUser  map[int64]int // how many slots they hold
-	waiting []*waiter     // in the order they came
+	waiting []*waiter     // by their deadlines, so that one for whose slot PostgreSQL had no connection keeps its place
 	waited  time.Duration
 }
 
@@ -56,6 +56,7 @@ type waiter struct {
 	caller
 	in    chan slot
 	since time.Time
+	until time.Time
 }
 
 func newSlots(connections, shards int) *slots {
@@ -74,8 +75,9 @@ func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 		defer s.mu.Unlock()
 		return s.take(who), nil
 	}
-	w := &waiter{who, make(chan slot, 1), time.Now()}
-	s.waiting = append(s.waiting, w)
+	w := &waiter{who, make(chan slot, 1), time.Now(), until}
+	place, _ := slices.BinarySearchFunc(s.waiting, until, func(w *waiter, until time.Time) int { return w.until.Compare(until) })
+	s.waiting = slices.Insert(s.waiting, place, w)
 	s.mu.Unlock()
 	ctx, cancel := context.WithDeadlineCause(ctx, until, ErrNoConnection)
 	defer cancel()
