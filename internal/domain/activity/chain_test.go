@@ -423,9 +423,7 @@ func TestErase(t *testing.T) {
 		if changed := found.Items[8].Changes; !strings.Contains(changed, "level") {
 			t.Errorf("the level is gone: %s", changed)
 		}
-		if err := NumberAll(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		numberAll(t, d)
 		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 12 {
 			t.Errorf("%+v", v)
 		}
