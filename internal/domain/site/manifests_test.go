@@ -349,6 +349,22 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 	})
 }
 
+// What a site has run without a change for more than a day counts, whatever has changed on other sites.
+func TestBeaconsOfAnUnchangedSite(t *testing.T) {
+	each(t, func(r rig) {
+		s, busy, p := r.site(r.caller, "shop"), r.site(r.caller, "busy"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		r.place(r.caller, busy, p)
+		r.change(r.caller, busy, p, PlacementDraft{Enabled: patch.Of(false)})
+		placed := r.DB.Now()
+		r.DB.Now = func() time.Time { return placed.Add(25 * time.Hour) }
+		r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
+		if h := r.health(s, p); len(h.Versions) != 1 || h.Versions[0].Loads != 1 {
+			r.Errorf("%+v", h)
+		}
+	})
+}
+
 // Minutes are added up to hours without loss; the last errors are kept.
 func TestTidyCounts(t *testing.T) {
 	each(t, func(r rig) {
