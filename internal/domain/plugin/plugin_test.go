@@ -134,7 +134,8 @@ func TestPrune(t *testing.T) {
 		host := upstreamtest.NewHost(r)
 		repo := host.Repo(r, "app")
 		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "kept.md": "installed"})
-		p := r.install(repo)
+		p, other := r.install(repo), r.create(named("other"))
+		r.save(other.ID, "shared.md", patch.Of("installed"))
 		for i := range maxSaved + 5 {
 			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
 		}
@@ -152,9 +153,10 @@ func TestPrune(t *testing.T) {
 		}
 		// plugin.json, kept.md and a note for each saved version, of which the last two have the same
 		r.wantContents(maxSaved + 1)
-		other := r.create(named("other"))
-		r.save(other.ID, "shared.md", patch.Of("installed"))
 		r.save(other.ID, "site.ts", patch.Of("export const a = 1"))
+		if found, err := r.Versions(r.Context(), r.caller, other.ID, page.First); err != nil || found.Count != 2 {
+			r.Errorf("the other app has %d versions, %v", found.Count, err)
+		}
 		r.wantContents(maxSaved + 1 + 2) // with the other's source and bundle
 		if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
 			r.Fatal(err)
