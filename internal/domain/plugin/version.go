@@ -207,7 +207,7 @@ func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
 	return insertOrigin(ctx, tx, *o)
 }
 
-// prune removes the oldest saved versions if there are too many.
+// prune removes the oldest saved versions if there are too many, after a new one has become the current one.
 func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 	ids, err := listSurplus(ctx, tx, pluginID)
 	if err != nil {
