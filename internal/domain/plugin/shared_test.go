@@ -111,6 +111,7 @@ func TestBundlesWithoutAccess(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
 		saved := r.save(p.ID, "site.ts", patch.Of("export const a = 1"))
+		r.elsewhereOwner() // of an organization that goes on
 		for _, c := range []struct {
 			access access.AppAccess
 			served bool
