@@ -244,7 +244,8 @@ func TestPreviewEnds(t *testing.T) {
 		ended("the site is off", func() { must(r.Update(ctx, r.caller, s.ID, Draft{Enabled: patch.Of(true)})) })
 		r.suspend(r.caller, access.ReadApps)
 		ended("suspended", func() { r.suspend(r.caller, access.RootApps) })
-		r.join("second@foyer.example", access.Owner)
+		r.join(r.caller, "second@foyer.example", access.Owner)
+		r.join(r.other, "acme@foyer.example", access.Owner)
 		must(r.orgs.SetLevel(ctx, r.caller.Organization.ID, "acme@foyer.example", access.Member))
 		ended("its maker is no admin any more", func() {
 			must(r.orgs.SetLevel(ctx, r.caller.Organization.ID, "acme@foyer.example", access.Admin))
@@ -301,10 +302,10 @@ func TestPreviewOrigins(t *testing.T) {
 	})
 }
 
-func (r rig) join(email string, level access.Level) {
+func (r rig) join(c access.Caller, email string, level access.Level) {
 	r.Helper()
 	err := r.orgs.Keys.Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := r.orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: r.caller.Organization.ID, User: org.User{Email: email}, Level: level})
+		_, err := r.orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: c.Organization.ID, User: org.User{Email: email}, Level: level})
 		return err
 	})
 	if err != nil {
