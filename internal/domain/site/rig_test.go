@@ -177,7 +177,10 @@ func (r rig) read(content *Content) (revision int64, apps string) {
 	}
 	var all []string
 	for _, e := range m.Apps {
-		if !strings.HasPrefix(e.URL, "https://foyer.example/apps/") || !strings.HasPrefix(e.Integrity, "sha384-") {
+		bundle := r.text(fmt.Sprintf(`
+			SELECT s.public_token || '/' || v.bundle FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id
+			WHERE s.plugin_id = %d AND v.number = %d`, e.ID, e.Version))
+		if e.URL != "https://foyer.example/apps/"+bundle+".js" || !strings.HasPrefix(e.Integrity, "sha384-") {
 			r.Errorf("%+v", e)
 		}
 		all = append(all, fmt.Sprintf("%s@%d%s", e.Name, e.Version, e.Config))
