@@ -58,6 +58,9 @@ func TestBundlesOfTwoApps(t *testing.T) {
 		serve(second, other)
 		r.wantStatus(r.key, "POST", apps+a+"/upgrade", `{"version":1}`, 200)
 		serve(first, other)
+		r.wantStatus(r.key, "POST", apps+a+"/disable", `{"reason":"broken"}`, 200)
+		r.wantStatus("", "GET", first, "", 410)
+		serve(other)
 	})
 }
 
