@@ -147,7 +147,7 @@ func TestFindApps(t *testing.T) {
 func TestFindSites(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, name := range []string{"Shop, production", "blog", "shop_staging", "Über uns"} {
-			r.site(name)
+			r.wantStatus(r.key, "PATCH", sites+r.site("new"), `{"name":"`+name+`"}`, 200)
 		}
 		for query, want := range map[string][]string{
 			"":                           {"Shop, production", "blog", "shop_staging", "Über uns"},
@@ -157,6 +157,7 @@ func TestFindSites(t *testing.T) {
 			"?search=über":               {"Über uns"},
 			"?search=_&ordering=-name":   {"shop_staging"},
 			"?search=%25":                nil,
+			"?search=new":                nil,
 			"?search=s&ordering=-name":   {"Über uns", "shop_staging", "Shop, production"},
 			"?ordering=-updated_at&a=b1": {"Über uns", "shop_staging", "blog", "Shop, production"},
 		} {
