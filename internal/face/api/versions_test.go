@@ -85,7 +85,7 @@ func TestVersionsOfTwoApps(t *testing.T) {
 		r.want("GET", apps+"2/versions/2/diff", "", 200, `{"files":[{"filename":"x.md","diff":"--- a/x.md\n+++ b/x.md\n@@ -1,1 +1,1 @@\n-bold\n+bnew\n"}]}`)
 		r.want("GET", apps+"2/versions/3/diff", "", 404, notFound)
 		got := r.send(r.key, "GET", apps+"2/versions", "").body
-		if !strings.HasPrefix(got, `{"count":2,`) || strings.Count(got, `"version":`) != 2 || strings.Count(got, `"email":"owner@acme.example"`) != 2 {
+		if !strings.HasPrefix(got, `{"count":2,`) || strings.Count(got, `"version":`) != 2 || strings.Count(got, `"email":"owner@acme.example"`) != 2 || strings.Count(got, `"current":true`) != 1 {
 			r.t.Errorf("versions: %s", got)
 		}
 	})
