@@ -231,6 +231,12 @@ func TestFindEdited(t *testing.T) {
 		finds("with another config_schema", 0)
 		r.save(p.ID, "site.ts", patch.Of("export const a = 1"))
 		finds("saved", 1)
+		r.save(r.create(named("broken")).ID, "site.ts", patch.Of("export const"))
+		r.save(r.create(named("works")).ID, "site.ts", patch.Of("export const a = 1"))
+		finds("beside apps made here", 1)
+		if found, err := r.Find(r.Context(), r.caller, Filter{State: IsBroken}, page.First); err != nil || found.Count != 1 || found.Items[0].Name != "broken" {
+			r.Errorf("broken: %+v, %v", found, err)
+		}
 		r.save(p.ID, "site.ts", patch.Field[string]{Set: true, Null: true})
 		finds("as it came", 0)
 	})
