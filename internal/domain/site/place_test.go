@@ -193,7 +193,8 @@ func TestConfigBytes(t *testing.T) {
 		big := `"` + strings.Repeat("x", 60<<10) + `"`
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", schema), r.app(r.caller, "q", schema)
 		r.place(r.caller, r.site(r.caller, "elsewhere"), p, "a", big, "b", big, "c", big) // does not count for other sites
-		r.place(r.caller, s, p, "a", big, "b", big, "c", big)
+		r.place(r.caller, s, p, "a", big, "b", big)
+		r.change(r.caller, s, p, PlacementDraft{Config: given("c", big)})
 		if _, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID), Config: given("a", big, "b", big)}); blames(err) != "config long" {
 			r.Errorf("too many bytes: %v", err)
 		}
