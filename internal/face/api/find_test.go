@@ -103,6 +103,7 @@ func TestFindApps(t *testing.T) {
 			"search=zebra%0Astripes":                nil,
 			"search=%0A":                            nil,
 			"plugin_type=inline":                    {"banner"},
+			"is_global=true":                        {"Beacon", "Ｆｕｌｌ"},
 			"is_global=true&ordering=name":          {"Beacon", "Ｆｕｌｌ"},
 			"is_global=false&ordering=name":         {"banner", "broken", "Zebra", "ärger"},
 			"update=available":                      nil,
