@@ -203,6 +203,10 @@ func TestConfigBytes(t *testing.T) {
 			r.Errorf("too many bytes later: %v", err)
 		}
 		r.change(r.caller, s, q, PlacementDraft{Config: given("a", "null", "b", big)})
+		off := PlacementDraft{AppID: patch.Of(r.app(r.caller, "large", takes(200)).ID), Enabled: patch.Of(false)}
+		if _, err := r.Place(r.Context(), r.caller, s.ID, off); err != nil {
+			r.Errorf("defaults of what is off count: %v", err)
+		}
 	})
 }
 
