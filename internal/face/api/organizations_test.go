@@ -154,12 +154,13 @@ func TestKeysOfMembers(t *testing.T) {
 		if err := r.keys.FlushUse(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
+		unused := r.newKey(member, "*")
 		used := r.wantStatus(r.key, "GET", "/keys", "", 200).body
 		elsewhere := r.wantStatus(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/keys", "", 200).body
 		for _, key := range []struct {
 			text, of string
 			used     bool
-		}{{memberKey, used, true}, {memberKey, elsewhere, false}, {boundKey, used, true}} {
+		}{{memberKey, used, true}, {memberKey, elsewhere, false}, {boundKey, used, true}, {unused, used, false}} {
 			lines := strings.Split(key.of, `{"id":`)
 			i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"prefix":"`+key.text[:12]+`"`) })
 			if i < 0 || strings.Contains(lines[i], `"last_used_at":null`) == key.used {
