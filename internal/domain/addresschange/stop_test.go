@@ -1,6 +1,7 @@
 package addresschange_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,10 +13,18 @@ import (
 	"foyer/internal/infra/oidc"
 )
 
-// What a user does about a change of their address leaves the changes of others as they are.
+// What a user does about a change of their address leaves the changes and accounts of others as they are, and the
+// account at the identity provider that was theirs before.
 func TestChangesOfOthersStay(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
+		enter := func(name string) error {
+			who := oidc.Claims{Issuer: "https://login.example", Subject: name, Email: name + "@x.example", EmailVerified: true}
+			_, err := r.SignIn.ByProvider(t.Context(), who, access.SessionDraft{})
+			return err
+		}
+		check(t, enter("ada"))
+		r.now = r.now.Add(time.Second)
 		check(t, r.ask(bea, "bea@new.example"))
 		beas := r.deliver()
 		step := func(what string, err error) {
@@ -30,8 +39,13 @@ func TestChangesOfOthersStay(t *testing.T) {
 		step("asked", r.ask(ada, "typo@new.example"))
 		step("asked again", r.ask(ada, "ada@new.example"))
 		links := r.deliver()
+		check(t, enter("bea"))
 		step("confirmed", r.use(links["ada@new.example"]))
 		step("undone", r.use(links["ada@x.example"]))
+		accounts := must(db.All[string](t.Context(), r.DB, nil, `SELECT subject FROM identities ORDER BY subject`))(t)
+		if !slices.Equal(accounts, []string{"ada", "bea"}) {
+			t.Errorf("the accounts of %q are left", accounts)
+		}
 		step("ended", r.EndSessions(t.Context(), access.Caller{UserID: ada.UserID}))
 		orgs := r.Organizations
 		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
