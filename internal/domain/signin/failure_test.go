@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,32 @@ func TestFailuresAreRecorded(t *testing.T) {
 		if n := r.count("signin_failures"); n != 0 {
 			t.Errorf("%d counts are left", n)
 		}
+	})
+}
+
+// The failures of users who open the same are counted for each of them.
+func TestFailuresOfOthers(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		var first, counts []string
+		for i, times := range []int{3, 2} {
+			u := r.join("user"+strconv.Itoa(i)+"@x.example", false, false)
+			p := person("1", u.Email)
+			p.EmailVerified = false
+			for range times {
+				if _, err := r.ByProvider(t.Context(), p, access.SessionDraft{}); err == nil {
+					t.Fatal("signed in")
+				}
+			}
+			failed := fmt.Sprintf(` sign_in_failed of %s by %d in "" from "", `, u.Email, u.ID)
+			first = append(first, failed+"method oidc, reason the identity provider has not verified the address")
+			counts = append(counts, failed+"count "+strconv.Itoa(times-1))
+			r.now = r.now.Add(time.Second)
+		}
+		r.now = r.now.Add(time.Hour)
+		if err := r.ReportFailures(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.wantSessions(append(first, counts...)...)
 	})
 }
 
