@@ -23,7 +23,7 @@ import (
 )
 
 // A user can be erased even if somebody has an address like the one that they would get. The address of an erased user
-// names nobody.
+// names nobody, and is not shown as that of an inviter.
 func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -31,12 +31,17 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		o, members := newOrg(t, s, "Acme", "bob@x.example")
 		bob := members[0].User
 		join(t, s, o.ID, fmt.Sprintf("erased-%d@foyer.invalid", bob.ID), access.Member)
+		dbtest.Exec(t, d, `UPDATE memberships SET invited_by = $1`, bob.ID)
 		if _, err := s.EraseUser(t.Context(), bob.Email); err != nil {
 			t.Fatal(err)
 		}
 		erased, err := org.UserByID(t.Context(), d, bob.ID)
 		if err != nil || !strings.HasPrefix(erased.Email, fmt.Sprintf("erased-%d-", bob.ID)) {
 			t.Errorf("%s, %v", erased.Email, err)
+		}
+		left, err := s.Members(t.Context(), o.ID)
+		if err != nil || len(left) != 1 || left[0].InvitedBy != (org.Inviter{}) {
+			t.Errorf("%+v, %v", left, err)
 		}
 		_, found := s.UserByEmail(t.Context(), erased.Email)
 		_, set := s.SetUser(t.Context(), erased.Email, org.SelfPatch{Email: patch.Of("bob@x.example")})
