@@ -3,6 +3,8 @@ package signin_test
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +20,8 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/job"
+	"foyer/internal/infra/mail"
+	"foyer/internal/infra/mail/mailtest"
 	"foyer/internal/infra/oidc"
 )
 
@@ -231,6 +235,44 @@ func TestAskIsLimited(t *testing.T) {
 		r.Mails = false
 		if err := r.Ask(t.Context(), "ada@x.example", "192.0.2.9"); !fault.Is(err, fault.Denied) {
 			t.Errorf("without a mail server: %v", err)
+		}
+	})
+}
+
+// Whoever asks for a link gets one for their own address.
+func TestLinksGoToWhoAsked(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		settings, err := mail.Parse(mails.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, email := range []string{"ada@x.example", "bea@x.example"} {
+			r.join(email, false, false)
+			if err := r.Ask(t.Context(), email, email); err != nil {
+				t.Fatal(err)
+			}
+		}
+		items, err := db.All[string](t.Context(), r.DB, nil, `SELECT item FROM jobs ORDER BY id`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		post := signin.Post{Service: r.Service, SMTP: mail.SMTP{Settings: settings}, From: "foyer@foyer.example"}
+		for _, item := range items {
+			if err := post.Kind().Do(t.Context(), job.Job{Item: item}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var to []string
+		for _, m := range mails.Mails() {
+			token := regexp.MustCompile(`/signin/(\w+)`).FindStringSubmatch(m.Text(t))[1]
+			if email, err := r.Open(t.Context(), token); err != nil || !slices.Equal(m.To, []string{email}) {
+				t.Errorf("a link for %s went to %q, %v", email, m.To, err)
+			}
+			to = append(to, m.To...)
+		}
+		if !slices.Equal(to, []string{"ada@x.example", "bea@x.example"}) {
+			t.Errorf("mails to %q", to)
 		}
 	})
 }
