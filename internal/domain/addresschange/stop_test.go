@@ -130,7 +130,8 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 }
 
 // An unconfirmed change ends when its session is ended from elsewhere, and not when the user signs out of that session.
-// Then it still ends with all sessions of the user, and by the link to the old address.
+// Then it still ends with all sessions of the user, and by the link to the old address. A change that is done can be
+// undone after its session has ended.
 func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		ada := r.join(r.org, "ada@x.example")
@@ -176,6 +177,16 @@ func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
 			t.Error(err)
 		}
 		r.wantEmail(ada, "new@x.example")
+
+		check(t, r.use(stop))
+		ada = r.withKey(ada.UserID)
+		r.now = r.now.Add(time.Hour) // five changes were asked for
+		session, _ = r.begin(ada)
+		lost, link = ask(session)
+		check(t, r.use(link))
+		check(t, r.Keys.EndSession(t.Context(), ada, lost.SessionID))
+		check(t, r.use(stop))
+		r.wantEmail(ada, "ada@x.example")
 	})
 }
 
