@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -23,7 +25,7 @@ import (
 )
 
 // A user can be erased even if somebody has an address like the one that they would get. The address of an erased user
-// names nobody, and is not shown as that of an inviter.
+// names nobody, and is shown neither as an inviter's nor in the activity.
 func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -32,6 +34,11 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		bob := members[0].User
 		join(t, s, o.ID, fmt.Sprintf("erased-%d@foyer.invalid", bob.ID), access.Member)
 		dbtest.Exec(t, d, `UPDATE memberships SET invited_by = $1`, bob.ID)
+		did := activity.Entry{OrganizationID: o.ID, Scope: activity.Site, Verb: activity.Created, User: activity.User{ID: bob.ID}}
+		recorded := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return activity.Record(ctx, tx, did, d.Now()) })
+		if recorded != nil {
+			t.Fatal(recorded)
+		}
 		if _, err := s.EraseUser(t.Context(), bob.Email); err != nil {
 			t.Fatal(err)
 		}
@@ -42,6 +49,10 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		left, err := s.Members(t.Context(), o.ID)
 		if err != nil || len(left) != 1 || left[0].InvitedBy != (org.Inviter{}) {
 			t.Errorf("%+v, %v", left, err)
+		}
+		entries, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID, UserID: bob.ID}, page.First)
+		if err != nil || len(entries.Items) != 1 || entries.Items[0].User != did.User {
+			t.Errorf("%+v, %v", entries.Items, err)
 		}
 		_, found := s.UserByEmail(t.Context(), erased.Email)
 		_, set := s.SetUser(t.Context(), erased.Email, org.SelfPatch{Email: patch.Of("bob@x.example")})
