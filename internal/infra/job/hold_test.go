@@ -20,6 +20,9 @@ func TestHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, q, "slow", "c")
+		if n, err := Held(t.Context(), d); n != 1 || err != nil {
+			t.Errorf("%d are held, %v", n, err)
+		}
 		for _, want := range []string{"b", "c"} {
 			if j, found := take(t, q); !found || j.Item != want {
 				t.Errorf("%+v, want %s", j, want)
