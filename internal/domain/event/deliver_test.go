@@ -253,6 +253,7 @@ func TestHold(t *testing.T) {
 		}
 		change(Hold)
 		theirs := r.elsewhere()
+		theirs.happen(9) // their chain is longer
 		theirs.webhook(to.URL, "app.*")
 		r.happen(3)
 		if n, err := Held(r.Context(), r.DB); err != nil || n != 1 {
