@@ -239,7 +239,7 @@ func TestAskIsLimited(t *testing.T) {
 	})
 }
 
-// Whoever asks for a link gets one for their own address.
+// Whoever asks for a link gets one for their own address, unless the mail comes too late. Nothing is left of the request.
 func TestLinksGoToWhoAsked(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		mails := mailtest.Start(t, mailtest.Config{})
@@ -259,9 +259,14 @@ func TestLinksGoToWhoAsked(t *testing.T) {
 		}
 		post := signin.Post{Service: r.Service, SMTP: mail.SMTP{Settings: settings}, From: "foyer@foyer.example"}
 		for _, item := range items {
-			if err := post.Kind().Do(t.Context(), job.Job{Item: item}); err != nil {
+			j := job.Job{Item: item}
+			ended := func(ctx context.Context, tx *db.Tx) error { return post.Kind().Ended(ctx, tx, j, nil, false) }
+			if err := errors.Join(post.Kind().Do(t.Context(), j), r.DB.InTx(t.Context(), ended)); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if n := r.count("signin_requests"); n != 0 {
+			t.Errorf("%d requests are left", n)
 		}
 		var to []string
 		for _, m := range mails.Mails() {
@@ -273,6 +278,14 @@ func TestLinksGoToWhoAsked(t *testing.T) {
 		}
 		if !slices.Equal(to, []string{"ada@x.example", "bea@x.example"}) {
 			t.Errorf("mails to %q", to)
+		}
+		if err := r.Ask(t.Context(), "ada@x.example", "late"); err != nil {
+			t.Fatal(err)
+		}
+		late, err := db.One[string](t.Context(), r.DB, nil, `SELECT item FROM jobs ORDER BY id DESC LIMIT 1`)
+		r.now = r.now.Add(signin.LinkTime + time.Second)
+		if failed := post.Kind().Do(t.Context(), job.Job{Item: late}); err != nil || failed == nil || len(mails.Mails()) != len(to) {
+			t.Errorf("a mail that comes too late: %v, %v, %d mails", err, failed, len(mails.Mails()))
 		}
 	})
 }
