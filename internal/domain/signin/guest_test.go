@@ -59,8 +59,8 @@ func TestGuest(t *testing.T) {
 		}
 		eve := r.user(session)
 		u, err := r.Organizations.UserByEmail(t.Context(), "eve@x.example")
-		if err != nil || u.ID != eve || !u.IsEmailVerified || u.FirstName != "Eve" {
-			t.Errorf("%+v, %v", u, err)
+		if err != nil || u.ID != eve || !u.IsEmailVerified || u.FirstName != "Eve" || r.count("invites") != 0 {
+			t.Errorf("%+v, %v, and %d invites are left", u, err, r.count("invites"))
 		}
 		again, err := r.ByProvider(t.Context(), person("2", "other@x.example"), access.SessionDraft{})
 		if err != nil || r.user(again.Session) != eve {
