@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
@@ -87,6 +88,11 @@ func TestMailThatIsRefused(t *testing.T) {
 				i := r.until(inState(test.want))
 				if !i.EmailAttempted || i.Mail.Attempts != 1 || i.Mail.Reason == "" || !strings.Contains(i.Mail.Reason, test.reason) {
 					r.Errorf("%t, %+v", i.EmailAttempted, i.Mail)
+				}
+				failed := activity.Filter{OrganizationID: i.OrganizationID, Verb: activity.Failed}
+				found, err := activity.List(r.Context(), r.db, failed, page.First)
+				if err != nil || (found.Count == 1) != (test.want == invite.Failed) {
+					r.Errorf("%d entries, %v", found.Count, err)
 				}
 			})
 		})
