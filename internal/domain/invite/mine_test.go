@@ -3,8 +3,10 @@ package invite_test
 import (
 	"testing"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A signed-in user who accepts by a mailed link has proved their address. A link that was passed on by hand proves
@@ -66,6 +68,27 @@ func TestMinePages(t *testing.T) {
 			if err != nil || found.Count != 2 || len(found.Items) != min(1, 2-offset) || found.More != more {
 				r.Errorf("from %d: %d items of %d, more: %v, %v", offset, len(found.Items), found.Count, found.More, err)
 			}
+		}
+	})
+}
+
+// Neither a key that was revoked since its request was admitted nor one that is bound to an organization answers for its
+// user.
+func TestWhoMayNotDecline(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		caller := r.join(r.newOrg("Other"), "ada@x.example", access.Member)
+		dbtest.Exec(t, r.db, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, caller.UserID)
+		i := r.invite(r.owner, draft("ada@x.example"))
+		revoked, bound := caller, caller
+		revoked.KeyID, bound.BoundTo = 1<<40, caller.Organization.ID
+		for _, c := range []access.Caller{revoked, bound} {
+			if err := r.invites.DeclineMine(r.Context(), c, i.ID, ""); !fault.Is(err, fault.Denied) {
+				r.Errorf("declined by %+v: %v", c, err)
+			}
+		}
+		if err := r.invites.DeclineMine(r.Context(), caller, i.ID, ""); err != nil {
+			r.Error(err)
 		}
 	})
 }
