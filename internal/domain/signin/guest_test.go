@@ -12,6 +12,8 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/signin"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
 )
 
 // Somebody who is not a user yet and has invites signs in as a guest: nothing is made before they accept, and they need
@@ -68,6 +70,30 @@ func TestGuest(t *testing.T) {
 		}
 		if _, err := r.AcceptAsGuest(t.Context(), in.Guest, id, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
 			t.Errorf("who is a user since: %v", err)
+		}
+	})
+}
+
+// A link to somebody who is not a user yet ends as those to users do.
+func TestGuestLinkEnds(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
+		_, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example")})
+		if err := errors.Join(err, r.Ask(t.Context(), "eve@x.example", "client")); err != nil {
+			t.Fatal(err)
+		}
+		item, err := db.One[string](t.Context(), r.DB, nil, `SELECT id FROM signin_requests`)
+		mails, post := r.post()
+		if err := errors.Join(err, post.Kind().Do(t.Context(), job.Job{Item: item})); err != nil {
+			t.Fatal(err)
+		}
+		token := inMail.FindStringSubmatch(mails.Mails()[0].Text(t))[1]
+		if email, err := r.Open(t.Context(), token); err != nil || email != "eve@x.example" {
+			t.Errorf("%s, %v", email, err)
+		}
+		r.now = r.now.Add(signin.LinkTime)
+		if _, err := r.Use(t.Context(), token, access.SessionDraft{}); !fault.Is(err, fault.Expired) {
+			t.Errorf("late: %v", err)
 		}
 	})
 }

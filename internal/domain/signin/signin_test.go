@@ -239,14 +239,23 @@ func TestAskIsLimited(t *testing.T) {
 	})
 }
 
+var inMail = regexp.MustCompile(`/signin/([\w-]+)`)
+
+// post returns a mail server, and what mails links by it.
+func (r *rig) post() (*mailtest.Server, signin.Post) {
+	r.t.Helper()
+	mails := mailtest.Start(r.t, mailtest.Config{})
+	settings, err := mail.Parse(mails.URL())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return mails, signin.Post{Service: r.Service, SMTP: mail.SMTP{Settings: settings}, From: "foyer@foyer.example"}
+}
+
 // Whoever asks for a link gets one for their own address, unless the mail comes too late. Nothing is left of the request.
 func TestLinksGoToWhoAsked(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		mails := mailtest.Start(t, mailtest.Config{})
-		settings, err := mail.Parse(mails.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
+		mails, post := r.post()
 		for _, email := range []string{"ada@x.example", "bea@x.example"} {
 			r.join(email, false, false)
 			if err := r.Ask(t.Context(), email, email); err != nil {
@@ -257,7 +266,6 @@ func TestLinksGoToWhoAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		post := signin.Post{Service: r.Service, SMTP: mail.SMTP{Settings: settings}, From: "foyer@foyer.example"}
 		for _, item := range items {
 			j := job.Job{Item: item}
 			ended := func(ctx context.Context, tx *db.Tx) error { return post.Kind().Ended(ctx, tx, j, nil, false) }
@@ -270,7 +278,7 @@ func TestLinksGoToWhoAsked(t *testing.T) {
 		}
 		var to []string
 		for _, m := range mails.Mails() {
-			token := regexp.MustCompile(`/signin/(\w+)`).FindStringSubmatch(m.Text(t))[1]
+			token := inMail.FindStringSubmatch(m.Text(t))[1]
 			if email, err := r.Open(t.Context(), token); err != nil || !slices.Equal(m.To, []string{email}) {
 				t.Errorf("a link for %s went to %q, %v", email, m.To, err)
 			}
