@@ -290,6 +290,9 @@ func TestAllEndsWithTheError(t *testing.T) {
 			t.Parallel()
 			o := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.RawQuery != "limit=1000" {
+					if name != "refused" {
+						t.Errorf("asked for %s", r.URL.RawQuery)
+					}
 					answer(500, "")(w, r)
 					return
 				}
