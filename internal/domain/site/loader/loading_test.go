@@ -177,13 +177,14 @@ func testOutage(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
 	b.open(t, f, page{script: "await ready"})
-	f.answer(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, "<h1>default backend - 404</h1>")
-	})
 	days := func(n int) page { return page{before: fmt.Sprintf("ahead = %d * 86400e3", n), script: "await ready"} }
-	want(t, "log after 6 days", []string{"one"}, b.open(t, f, days(6)).Log)
+	for _, body := range []string{"<h1>default backend - 404</h1>", `{"message":"no Route matched with those values"}`} {
+		f.answer(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, body)
+		})
+		want(t, "log after 6 days, with "+body, []string{"one"}, b.open(t, f, days(6)).Log)
+	}
 	got := b.open(t, f, days(8))
 	want(t, "log after 8 days", []string{}, got.Log)
 	clean(t, got)
