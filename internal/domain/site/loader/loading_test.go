@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -46,6 +47,7 @@ var tests = []struct {
 	{"DeletedSite", testDeletedSite},
 	{"WrongManifests", testWrongManifests},
 	{"WrongStorage", testWrongStorage},
+	{"StoredManifest", testStoredManifest},
 	{"FullStorage", testFullStorage},
 	{"PrototypeJS", testPrototypeJS},
 	{"Sandbox", testSandbox},
@@ -252,6 +254,37 @@ func testWrongStorage(t *testing.T, b *browser) {
 		got = b.open(t, f, page{before: set, script: "await ready"})
 		want(t, "log without a server with "+text, []string{}, got.Log)
 		clean(t, got)
+	}
+}
+
+// Without a server, a stored manifest counts only if it could be the server's, and is not from the future.
+func testStoredManifest(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	kept := f.logging(2, "kept")
+	good := f.document(9, kept)
+	with := func(change func(*app)) string {
+		changed := kept
+		change(&changed)
+		return f.document(9, changed)
+	}
+	log := func(ahead time.Duration, manifest string) []string {
+		text := fmt.Sprintf(`{"at":%d,"manifest":%s}`, time.Now().Add(ahead).UnixMilli(), manifest)
+		got := b.open(t, f, page{before: fmt.Sprintf("localStorage.setItem('foyer:%s', %q)", f.token, text), script: "await ready"})
+		clean(t, got)
+		return got.Log
+	}
+	want(t, "log", []string{"kept"}, log(0, good))
+	want(t, "log with one from the future", []string{}, log(8*24*time.Hour, good))
+	for _, wrong := range []string{
+		strings.Replace(good, f.token, "another", 1),
+		strings.Replace(good, `"revision":9`, `"revision":"9"`, 1),
+		with(func(a *app) { a.ID = 0 }),
+		with(func(a *app) { a.URL = newFoyer(t).logging(2, "kept").URL }),
+		with(func(a *app) { a.Integrity = "x" + a.Integrity }), // browsers ignore a sum that they do not understand
+		with(func(a *app) { a.Integrity += "*" }),
+	} {
+		want(t, "log with "+wrong, []string{}, log(0, wrong))
 	}
 }
 
