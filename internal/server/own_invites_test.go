@@ -221,6 +221,11 @@ func TestHandedLinkOfAUser(t *testing.T) {
 			v := visit(t, s, s.key)
 			v.want(200, "Accept as <bdi>ada@x.example</bdi>", v.get(path))
 			v.lacks(200, "foy_", v.post(path, "answer", do))
+			v.want(404, "This link does not work", v.get(path))
+		}
+		declined := must(theirs.ListAudit(t.Context(), client.AuditFilter{Activity: "declined"}, client.Range{}))(t)
+		if declined.Count != 1 || declined.Results[0].User.Email != "ada@x.example" || declined.Results[0].RequestID == "" {
+			t.Errorf("%+v", declined)
 		}
 		v := visit(t, s, s.key)
 		v.want(200, "Umbrella", v.get("/console"))
