@@ -186,7 +186,9 @@ func TestOwnInvitesInTheConsole(t *testing.T) {
 		page := v.get("/console/session/oidc?then=/console/keys")
 		v.want(200, "<bdi>ada@x.example</bdi></strong>. Nothing happens", page)
 		v.want(200, `href="/console/keys">Go on`, page)
-		v.want(200, "You are in: this is Umbrella.", v.answer(page, "Umbrella", "accept"))
+		entered := v.answer(page, "Umbrella", "accept")
+		v.want(200, "You are in: this is Umbrella.", entered)
+		v.want(200, `<nav aria-label="Umbrella">`, entered)
 		v.want(200, `data-label="Created"><time`, v.get("/console")) // the organization, earlier than the membership
 		v.want(200, "no invitations for you now", v.get("/console/invitations"))
 		v.want(404, "It is gone", v.post("/console/invitations", "id", nobody, "do", "accept"))
@@ -195,6 +197,8 @@ func TestOwnInvitesInTheConsole(t *testing.T) {
 		}
 
 		second := inviteFrom(t, cfg, s, "Cyberdyne", "ada@x.example")
+		sent := visit(t, s, "").post("/console/session", "key", s.key, "then", "/console/keys", "sent", "name=CI") // the form comes first
+		v.want(200, `<form method="post" action="/console/keys">`, sent)
 		v.want(200, "You have declined", v.answer(v.get("/console/invitations"), "Cyberdyne", "decline"))
 		if _, err := s.LinkInvite(t.Context(), second.ID); err == nil {
 			t.Error("the invite is still there")
