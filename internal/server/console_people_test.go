@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -534,6 +535,8 @@ func TestConsoleExport(t *testing.T) {
 		}
 		item := must(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{}))(t).Results[1].ID
 		v.want(200, "<bdi>joined</bdi>", v.get("/console/@current/audit?item=+"+item+"+"))
+		day := must(s.ListAudit(t.Context(), client.AuditFilter{ItemID: item}, client.Range{}))(t).Results[0].CreatedAt.UTC().Format(time.DateOnly)
+		v.want(200, "<bdi>joined</bdi>", v.get("/console/@current/audit?item="+item+"&since="+day+"&until="+day))
 		ada.want(403, "Only admins and owners", ada.get(export))
 		stranger := visit(t, s, "")
 		stranger.want(401, "Sign in", stranger.get(export))
