@@ -66,7 +66,7 @@ func TestConsoleIntroduction(t *testing.T) {
 		}
 		v.want(200, `<h1 tabindex="-1" autofocus>1 invited`, v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
 		by := must(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))(t).Results[0].CreatedBy
-		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.IsEmailVerified {
+		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.LastName != "Hopper" || by.IsEmailVerified {
 			t.Errorf("%+v", by)
 		}
 		other := "eve@x.example"
@@ -98,6 +98,7 @@ func TestConsoleInviting(t *testing.T) {
 		v.want(200, "invites you to join My organization as a member", preview)
 		v.want(200, "> Come in \u2764\ufe0f!", preview)
 		v.want(200, "\nCome in \u2764\ufe0f!</textarea>", preview)
+		v.want(200, "to join My organization as an admin", v.post(invitingPage, "do", "preview", "level", "8", "addresses", "jane@x.example"))
 		if n := countInvites(t, s); n != 0 {
 			t.Errorf("%d invites", n)
 		}
