@@ -277,7 +277,9 @@ func TestConsoleMembers(t *testing.T) {
 		page := ada.get(membersPage)
 		ada.want(200, member.ID+"/remove", page)
 		ada.lacks(200, owner.ID, page)
-		ada.want(403, "That did not work", ada.get(membersPage+"/"+owner.ID+"/role"))
+		for _, page := range []string{"/role", "/remove"} {
+			ada.want(403, "That did not work", ada.get(membersPage+"/"+owner.ID+page))
+		}
 		ada.want(200, "You cannot take this back yourself.", ada.get(role))
 		ada.want(200, "You are now a member.", set(ada, role, "1"))
 		ada.want(200, "Leave <bdi>My organization</bdi>", ada.get(removal))
