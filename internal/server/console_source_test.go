@@ -98,6 +98,9 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 		if names := refused.hidden("filename"); !slices.Equal(names, []string{"site.ts", "a.png", "lib.ts"}) {
 			t.Error(names)
 		}
+		if pictures := refused.hidden("no_text"); !slices.Equal(pictures, []string{"a.png"}) { // the others would be sent as texts
+			t.Error(pictures)
+		}
 		saved := v.post(page, append([]string{"do", "save"}, form...)...)
 		v.want(200, "site.ts is saved.", saved)
 		source := must(s.GetSource(t.Context(), app))(t).Source
