@@ -246,6 +246,7 @@ func TestConsoleFolder(t *testing.T) {
 		}
 		member := visit(t, s, join(t, s))
 		member.want(403, "", member.upload(page+"/upload", changed, "do", "save"))
+		v.want(200, "empty.css is saved.", v.upload(page+"/upload", pack(t, "site.ts", "theirs", "empty.css", ""), "do", "save"))
 	})
 }
 
