@@ -318,6 +318,7 @@ func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 		refused := v.post(page+"?tag=v1.1.0", alone...)
 		v.want(412, "Somebody else has changed the app since this page was opened.", refused)
 		v.want(412, "<bdi>v1.2.0</bdi> → <bdi>v1.1.0</bdi>", refused)
+		v.want(400, "Tag: The repository has no tag", v.post(page, "do", "upgrade", "tag", "v9.9.9"))
 		v.want(200, "Somebody else has changed the app since this page was opened.", v.post(apps, several...))
 		if got := must(s.GetApp(t.Context(), app.ID))(t); got.Tag != "v1.2.0" {
 			t.Errorf("at %s, which nobody has reviewed", got.Tag)
