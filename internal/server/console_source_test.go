@@ -110,7 +110,7 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 	})
 }
 
-// If a new file is given the name of an open one, its text is kept, and so are those of the files after it.
+// If a new file is refused, as for having the name of an open one, its text is kept, and so are those of the files after it.
 func TestConsoleNewFileOfATakenName(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -133,6 +133,8 @@ func TestConsoleNewFileOfATakenName(t *testing.T) {
 				t.Errorf("%s: %q", name, texts)
 			}
 		}
+		long := v.post(page, "do", "save", "message", strings.Repeat("x", 501), "filename", "new.ts", "sha256", "", "text", "typed")
+		v.want(400, "typed</textarea>", long)
 	})
 }
 
