@@ -46,6 +46,20 @@ func TestSignInByProvider(t *testing.T) {
 	})
 }
 
+// A provider that speaks for some domains signs in no owner of another address.
+func TestProviderSpeaksForItsDomains(t *testing.T) {
+	t.Parallel()
+	p := oidctest.Start(t)
+	given := p.Settings("")
+	s := start(t, config.Config{
+		Bootstrap: config.Bootstrap{Email: "ada@x.example"},
+		OIDC:      config.OIDC{Issuer: given.Issuer, ClientID: given.ClientID, ClientSecret: given.ClientSecret, Scopes: given.Scopes, Domains: []string{"acme.example"}},
+	})
+	v := visit(t, s, "")
+	v.want(403, "does not vouch for addresses like ada@x.example", v.get("/console/session/oidc"))
+	v.want(401, "Sign in", v.get("/console"))
+}
+
 // A user who is refused gets a page that helps, and nothing is stored.
 func TestSignInByProviderRefused(t *testing.T) {
 	t.Parallel()
