@@ -175,6 +175,20 @@ func TestConsoleOverTheInvitesOfADay(t *testing.T) {
 	}
 }
 
+// Mails to an address are limited, whether they are about invites or about a change of address.
+func TestMailsOfADay(t *testing.T) {
+	t.Parallel()
+	s, _ := startMailing(t, config.Config{MailLimit: 1})
+	draft := client.InviteDraft{TargetEmail: "ada@x.example"}
+	must(s.CreateInvite(t.Context(), draft))(t)
+	if _, err := s.CreateInvite(t.Context(), draft); !client.IsThrottled(err) {
+		t.Error(err)
+	}
+	if _, err := must(client.New(s.URL, s.key))(t).ChangeSelf(t.Context(), client.SelfPatch{Email: &draft.TargetEmail}); !client.IsThrottled(err) {
+		t.Error(err)
+	}
+}
+
 // A form with a key that has made too many requests is shown again, unless it is large: then it is not even read.
 func TestConsoleOverTheRate(t *testing.T) {
 	t.Parallel()
