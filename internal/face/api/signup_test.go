@@ -237,6 +237,7 @@ func TestOwnKeys(t *testing.T) {
 			`{"scopes":["*"]}`: 403, `{"scopes":["plugin:write"]}`: 403, `{"scopes":["plugin:read"],"organization_id":"` + r.other.ID + `"}`: 400,
 			`{"scopes":["plugin:read"],"expires_at":"2101-01-01T00:00:00Z"}`: 403, `{"scopes":["plugin:read"],"expires_at":"2001-01-01T00:00:00Z"}`: 400,
 			`{"scopes":["plugin:read"],"expires_at":"0001-01-01T00:00:00Z"}`: 400, `{"scopes":["plugin:read"],"expires_at":"soon"}`: 400,
+			`{"scopes":["plugin:read"],"expires_at":4102444800}`: 400, `{"scopes":["plugin:read"],"organization_id":1}`: 400,
 			`{}`: 400, `{"scopes":null}`: 400, `{"scopes":[]}`: 400, `{"scopes":"*"}`: 400,
 			`{"scopes":["plugin:read"],"expires_at":"9999-12-31T23:59:59-05:00"}`: 400, `{"scopes":["*",1]}`: 400, `{"scopes":["all"]}`: 400,
 		} {
