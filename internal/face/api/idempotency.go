@@ -55,19 +55,12 @@ func (a *API) withIdempotencyKey(w http.ResponseWriter, r *http.Request, route R
 	if err := claim.Done(ctx, stored); err != nil {
 		a.Report(w, r, err)
 	}
-	if answer.Body == "" {
-		w.WriteHeader(answer.Status)
-		return nil
-	}
 	return writeKept(w, answer)
 }
 
 // replay sends an answer once more. An answer that was too large to store is rebuilt from the object's current state.
 func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, kept access.Answer) error {
 	switch {
-	case kept.Status == http.StatusNoContent:
-		w.Header().Set("Idempotent-Replayed", "true")
-		return wire.WriteNothing(w)
 	case kept.Body == "" && kept.Item == "":
 		return fault.New(fault.IdempotencySecretShown, "The request was carried out before, and its answer is not kept: it showed a secret, or a user who has been erased since.")
 	case kept.Body != "":
