@@ -53,7 +53,7 @@ func TestAloneHoldsMore(t *testing.T) {
 	}
 }
 
-// The same holds for a part of the only request.
+// The same holds for a part of the only request. It counts for the same user.
 func TestPartAloneHoldsMore(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
@@ -65,6 +65,9 @@ func TestPartAloneHoldsMore(t *testing.T) {
 	part := r.part()
 	if err := part.Take(10 * unit); err != nil {
 		t.Error(err)
+	}
+	if held := limit.by[r.owner()]; held != 11*unit {
+		t.Errorf("%d bytes count for the user of both", held)
 	}
 	if part.End(); limit.Held() != unit {
 		t.Errorf("%d bytes are held after it", limit.Held())
