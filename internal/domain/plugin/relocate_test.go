@@ -149,6 +149,10 @@ func TestUpdateURL(t *testing.T) {
 			!strings.Contains(e.Changes, `"field":"credentials"`) || strings.Contains(e.Changes, "hunter2") {
 			r.Errorf("activity %+v, %v", entries.Items, err)
 		}
+		r.update(p.ID, Draft{URL: patch.Of(strings.Replace(secret, "hunter2", "hunter3", 1))})
+		if !strings.HasPrefix(asked, "joe:hunter3 /moved/") {
+			r.Errorf("another password: asked %s", asked)
+		}
 		p = r.update(p.ID, Draft{URL: patch.Of(old.URL), Tag: patch.Of("v1.0.0")})
 		if found, err := r.Versions(r.Context(), r.caller, p.ID, page.First); err != nil || found.Count != 2 || p.Tag != "v1.0.0" || p.URL != old.URL {
 			r.Errorf("both at once: %+v, %d versions, %v", p, found.Count, err)
