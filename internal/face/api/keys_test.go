@@ -182,6 +182,11 @@ func TestSignOutEverywhere(t *testing.T) {
 				r.t.Errorf("%d %s", got.status, got.body)
 			}
 		}
+		one := sessions + "/" + between(r.send(r.key, "GET", sessions, "").body, `{"id":`, `,`)
+		tag := r.wantStatus(r.key, "GET", one, "", 200).header.Get("Etag")
+		if other, same := r.send(r.key, "DELETE", one, "", "If-Match", `"x"`), r.send(r.key, "DELETE", one, "", "If-Match", tag); other.status != 412 || same.status != 204 {
+			r.t.Errorf("If-Match with another ETag: %d, with its own: %d", other.status, same.status)
+		}
 		r.wantStatus(r.key, "DELETE", sessions, "", 204)
 		r.want("GET", sessions, "", 200, `{"count":0,"next":null,"previous":null,"results":[]}`)
 	})
