@@ -142,6 +142,21 @@ func TestSharedDuringASuspension(t *testing.T) {
 	})
 }
 
+// A shared app that is placed while its organization is suspended does not run either.
+func TestPlacedDuringASuspension(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.other, "app", "")
+		r.patch(r.other, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		start, end := dbtest.Meanwhile(r, r.DB, func() error {
+			_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)})
+			return err
+		})
+		r.suspendMeanwhile(r.other, start)
+		end()
+		r.wants("afterwards", s, "")
+	})
+}
+
 // A site that is added while its organization is suspended runs no app.
 func TestAddedDuringASuspension(t *testing.T) {
 	each(t, func(r rig) {
