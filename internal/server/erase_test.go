@@ -421,15 +421,18 @@ func TestSaveWhileErasing(t *testing.T) {
 	}
 }
 
-// The same is true of sharing a new app: another organization could place it, and would keep it.
-func TestShareWhileErasing(t *testing.T) {
+// The same is true of adding an app, once the others are erased, and of sharing a new one before that: another organization
+// could place it, and would keep it.
+func TestAddAppWhileErasing(t *testing.T) {
 	t.Parallel()
-	url := dbtest.Postgres(t)
-	s := start(t, config.Config{Database: url})
-	whileErasing(t, s, url, []int{3}, func(ctx context.Context) error {
-		_, err := s.CreateApp(ctx, client.AppDraft{Name: "Late", PluginType: "source", IsGlobal: true, Source: client.Files{"site.ts": "export const n = 1"}})
-		return comesTooLate(err)
-	})
+	for after, global := range map[int]bool{3: true, 4: false} {
+		url := dbtest.Postgres(t)
+		s := start(t, config.Config{Database: url})
+		whileErasing(t, s, url, []int{after}, func(ctx context.Context) error {
+			_, err := s.CreateApp(ctx, client.AppDraft{Name: "Late", PluginType: "source", IsGlobal: global, Source: client.Files{"site.ts": "export const n = 1"}})
+			return comesTooLate(err)
+		})
+	}
 }
 
 // whileErasing erases the organization of a server. After each of the given numbers of erasers it starts a change,
