@@ -1,6 +1,7 @@
 package invite_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // When two servers change invites for the same few people at the same time, each change succeeds or finds that another
@@ -44,6 +47,33 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 		left, err := r.invites.Find(r.Context(), r.owner, invite.Filter{}, page.First)
 		if err != nil || left.Count != len(drafts) || len(left.Items) != len(drafts) {
 			r.Errorf("%d counted, %d there, want %d, %v", left.Count, len(left.Items), len(drafts), err)
+		}
+	})
+}
+
+// Who invites an address waits for whoever invites it, or deletes its invite, at that moment, also without quotas.
+func TestInvitedMeanwhile(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		invited := func(s invite.Service) error {
+			_, err := s.Create(r.Context(), r.owner, draft("ada@x.example"))
+			return err
+		}
+		deleted := func(s invite.Service) error {
+			id, err := db.One[string](r.Context(), r.db, nil, `SELECT id FROM invites`)
+			return cmp.Or(err, s.Delete(r.Context(), r.owner, id))
+		}
+		for _, change := range []func(invite.Service) error{invited, deleted} {
+			start, end := dbtest.Meanwhile(r, r.db, func() error { return invited(r.invites) })
+			first := r.invites
+			first.Shown = func(time.Time) func([]byte, invite.Invite) []byte { // called while the address or its invite is locked
+				start()
+				return func(b []byte, _ invite.Invite) []byte { return b }
+			}
+			if err := change(first); err != nil {
+				r.Error(err)
+			}
+			end()
 		}
 	})
 }
