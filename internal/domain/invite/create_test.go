@@ -65,12 +65,43 @@ func TestInvitedMeanwhile(t *testing.T) {
 		}
 		for _, change := range []func(invite.Service) error{invited, deleted} {
 			start, end := dbtest.Meanwhile(r, r.db, func() error { return invited(r.invites) })
-			first := r.invites
-			first.Shown = func(time.Time) func([]byte, invite.Invite) []byte { // called while the address or its invite is locked
-				start()
-				return func(b []byte, _ invite.Invite) []byte { return b }
+			if err := change(r.recording(start)); err != nil {
+				r.Error(err)
 			}
-			if err := change(first); err != nil {
+			end()
+		}
+	})
+}
+
+// recording returns a service that calls start while it has locked an invite or its address.
+func (r *rig) recording(start func()) invite.Service {
+	s := r.invites
+	s.Shown = func(time.Time) func([]byte, invite.Invite) []byte {
+		start()
+		return func(b []byte, _ invite.Invite) []byte { return b }
+	}
+	return s
+}
+
+// An invite that is deleted, declined or resent while somebody accepts it is not accepted.
+func TestAcceptedTooLate(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		for _, change := range []func(s invite.Service, id, token string) error{
+			func(s invite.Service, id, _ string) error { return s.Delete(r.Context(), r.owner, id) },
+			func(s invite.Service, _, token string) error { return s.Decline(r.Context(), token, access.Caller{}) },
+			func(s invite.Service, id, _ string) error { _, err := s.Resend(r.Context(), r.owner, id); return err },
+		} {
+			i := r.invite(r.owner, draft("ada@x.example"))
+			token := r.mailedToken(i)
+			start, end := dbtest.Meanwhile(r, r.db, func() error {
+				_, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
+				if fault.Is(err, fault.NotFound) {
+					return nil
+				}
+				return cmp.Or(err, errors.New("accepted"))
+			})
+			if err := change(r.recording(start), i.ID, token); err != nil {
 				r.Error(err)
 			}
 			end()
