@@ -116,6 +116,10 @@ func TestAcceptedIsRemovedOnce(t *testing.T) {
 			if done != 1 {
 				r.Errorf("%d of %d removed it", done, cap(results))
 			}
+			told, err := activity.List(r.Context(), r.db, activity.Filter{OrganizationID: r.owner.Organization.ID, ItemID: i.ID, Verb: activity.Deleted}, page.First)
+			if err != nil || told.Count != 1 {
+				r.Errorf("%d entries, %v", told.Count, err)
+			}
 		}
 	})
 }
