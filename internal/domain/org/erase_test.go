@@ -50,6 +50,10 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		if err != nil || len(left) != 1 || left[0].InvitedBy != (org.Inviter{}) {
 			t.Errorf("%+v, %v", left, err)
 		}
+		users, err := s.Users(t.Context())
+		if err != nil || slices.ContainsFunc(users, func(u org.User) bool { return u.ID == bob.ID }) {
+			t.Errorf("%+v, %v", users, err)
+		}
 		entries, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID, UserID: bob.ID}, page.First)
 		if err != nil || len(entries.Items) != 1 || entries.Items[0].User != did.User {
 			t.Errorf("%+v, %v", entries.Items, err)
