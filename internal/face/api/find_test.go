@@ -138,6 +138,7 @@ func TestFindApps(t *testing.T) {
 		} {
 			r.wantParts(r.key, "GET", apps+"?"+query, "", 400, `"attr":"`+attr+`"`)
 		}
+		r.wantParts(r.otherKey, "GET", "/api/organizations/@current/pipeline_frontend_apps?site="+site, "", 400, `"attr":"site"`)
 		r.send(r.key, "PATCH", apps+ids["broken"]+"/update_source", `{"source":{"site.ts":"export const n = 1"}}`)
 		if got := r.found(apps + "?state=broken"); got != nil {
 			r.t.Errorf("mended, and still broken: %q", got)
