@@ -105,6 +105,9 @@ func TestRedeemRefuses(t *testing.T) {
 		"userinfo of another": {oidctest.Behaviour{
 			Claims: map[string]any{"email": ""}, UserInfo: map[string]any{"sub": "2", "email": "a@x.example", "email_verified": true},
 		}, fault.UpstreamUnavailable},
+		"no userinfo": {oidctest.Behaviour{
+			Claims: map[string]any{"email": ""}, Discovery: map[string]any{"userinfo_endpoint": "http://127.0.0.1:1"},
+		}, fault.UpstreamUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
