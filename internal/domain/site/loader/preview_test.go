@@ -227,6 +227,7 @@ func testBeacon(t *testing.T, b *browser) {
 		script: `await ready; say("told"); wait(fall); await until(() => seen.length)`,
 	})
 	want(t, "mode, credentials and keepalive", []string{"cors omit true"}, got.Log)
+	want(t, "states", []string{"one running", "two failed"}, got.Foyer.states())
 	first, body := f.beacon(t)
 	want(t, "revision", 7, first.Revision)
 	want(t, "sample", 1.0, first.Sample)
