@@ -214,7 +214,7 @@ func (f *foyer) beacon(t *testing.T) (b beacon, raw string) {
 func testBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(7,
-		f.app(1, "one", "export function inject({ foyer }) {\n  window.say = foyer.report\n  window.fall = () => { throw new TypeError('after') }\n}"),
+		f.app(1, "one", "export function inject({ foyer }) {\n  ahead += 5e3; window.say = foyer.report\n  window.fall = () => { throw new TypeError('after') }\n}"),
 		f.app(2, "two", "\n\nexport function inject() {\n  throw new RangeError('"+strings.Repeat("é", 500)+"')\n}"),
 	)
 	got := b.open(t, f, page{
@@ -231,7 +231,7 @@ func testBeacon(t *testing.T, b *browser) {
 	first, body := f.beacon(t)
 	want(t, "revision", 7, first.Revision)
 	want(t, "sample", 1.0, first.Sample)
-	if len(first.Apps) != 2 || first.Apps[0].ID != 1 || first.Apps[0].Version != 10 || first.Apps[0].State != "running" || first.Apps[1].State != "failed" || first.Apps[1].MS == nil {
+	if len(first.Apps) != 2 || first.Apps[0].ID != 1 || first.Apps[0].Version != 10 || first.Apps[0].State != "running" || first.Apps[1].State != "failed" || first.Apps[0].MS == nil || *first.Apps[0].MS < 5e3 || *first.Apps[0].MS > 99e3 {
 		t.Errorf("first beacon: %s", body)
 	}
 	if len(first.Errors) != 1 {
