@@ -49,7 +49,7 @@ func testPromises(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1,
 		f.app(1, "rejects", `export const inject = () => Promise.reject(new Error("no luck"))`),
-		f.logging(2, "two"),
+		f.app(2, "two", `export const inject = async () => { haste = 10; queueMicrotask(() => { haste = 0.1 }) }`), // its 10 s end before those of the next
 		f.app(3, "slow", `export const inject = () => new Promise((done) => { window.settle = done; haste = 10 })`),
 	)
 	got := b.open(t, f, page{script: `
@@ -77,7 +77,7 @@ func testCleanup(t *testing.T, b *browser) {
 		f.app(3, "late", `export const inject = () => new Promise((done) => { window.settle = done })`),
 		f.app(4, "throws", `export const inject = () => () => { throw new Error("in cleanup") }`),
 		f.app(5, "rejects", `export const inject = () => async () => { throw new Error("in cleanup") }`),
-		f.logging(6, "none"),
+		f.app(6, "none", `export const inject = () => log.push("none")`), // which is a number
 		stays,
 	)
 	got := b.open(t, f, page{
