@@ -157,12 +157,16 @@ func testClockSetBack(t *testing.T, b *browser) {
 func testWithdrawnVersion(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	const undone = `export const inject = ({ foyer }) => () => log.push(foyer.app + " undone")`
-	withdrawn, upgraded := f.app(1, "withdrawn", undone), f.app(2, "upgraded", undone)
-	f.publish(1, withdrawn, upgraded)
+	withdrawn, upgraded, same := f.app(1, "withdrawn", undone), f.app(2, "upgraded", undone), f.app(3, "same", undone)
+	f.publish(1, withdrawn, upgraded, same)
 	got := b.open(t, f, page{
 		script: `await ready; await server("change");` + shownAgain + `
-			await until(() => foyer.apps[0].state === "stopped")`,
+			const asked = () => performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("?now")).length
+			await until(() => foyer.apps[0].state === "stopped" && asked() > 1)
+			await pause()
+			return asked()`,
 		do: map[string]func(){"change": func() {
+			f.serve(strings.TrimPrefix(upgraded.URL, f.URL), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 			f.serve(strings.TrimPrefix(withdrawn.URL, f.URL), func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.RawQuery == "" {
 					writeBundle(w, "") // a cache still has it, since bundles are immutable
@@ -173,11 +177,12 @@ func testWithdrawnVersion(t *testing.T, b *browser) {
 			})
 			before, after := f.logging(1, "before"), f.logging(2, "after")
 			before.Version, after.Version = 9, 21
-			f.publish(2, before, after)
+			f.publish(2, before, after, same)
 		}},
 	})
+	want(t, "bundles asked for", any(2.0), got.Value)
 	want(t, "log", []string{"1 undone"}, got.Log)
-	want(t, "states", []string{"withdrawn stopped", "upgraded running"}, got.Foyer.states())
+	want(t, "states", []string{"withdrawn stopped", "upgraded running", "same running"}, got.Foyer.states())
 	clean(t, got)
 }
 
