@@ -67,7 +67,7 @@ func testPreviewWhileDown(t *testing.T, b *browser) {
 	got := b.open(t, f, page{query: "&foyer_preview=abc", script: "await ready; return bar()"})
 	want(t, "log", []string{}, got.Log)
 	want(t, "bar", any("foyer preview End it"), got.Value)
-	f.preview("abc", f.document(1, one, f.logging(2, "tried")))
+	f.preview("abc", f.document(1, one, f.app(2, "tried", `export const inject = () => () => log.push("undone")`)))
 	got = b.open(t, f, page{
 		script: `
 			await ready
