@@ -24,16 +24,20 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	check(t, os.WriteFile(cfg.Catalog, []byte(`[{"name": "Listed", "url": "https://git.example/listed"}]`), 0o600))
 	s := start(t, cfg)
 	app := "/console/@current/apps/" + itoa(furnish(t, s))
+	site := "/console/@current/sites/" + itoa(must(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))(t).Results[0].ID)
 	owner, member := visit(t, s, s.key), visit(t, s, join(t, s))
 	for path, button := range map[string]string{
 		"/console/@current/apps/new": `value="catalog"`, "/console/@current/apps/new?way=git": `value="git"`, "/console/@current/apps/new?way=own": `value="source"`,
 		app + "/source/upload": `value="save"`,
+		site:                   `value="switch"`, site + "/history": `value="restore"`,
 	} {
 		owner.want(200, button, owner.get(path))
 		got := member.get(path)
 		member.lacks(200, "<button class=\"small\" name=\"do\"", got)
 		member.lacks(200, button, got)
 	}
+	owner.want(200, `name="up"`, owner.get(site))
+	member.lacks(200, `name="up"`, member.get(site))
 	member.want(200, "You may not put apps on sites.", member.get(app+"/place"))
 	files := client.FileEdits{}
 	for i := range 20 {
