@@ -12,6 +12,7 @@ import (
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/trace"
 )
 
 func TestTidyKeepsCountsExact(t *testing.T) {
@@ -122,6 +123,38 @@ func TestDropTraces(t *testing.T) {
 		left, err := db.All[string](t.Context(), d, nil, `SELECT request_id FROM event_traces`)
 		if statements := dbtest.Statements(d) - before; len(left) != 1 || statements < 5 || err != nil {
 			t.Errorf("%v left, after %d statements, %v", left, statements, err)
+		}
+	})
+}
+
+// The entries of a request are part of its trace, in each organization by itself.
+func TestTraceOf(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		settings := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"} // nothing is sent there: no span ends
+		tracer, err := trace.New(func(name string) string { return settings[name] }, "", d.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests := []struct{ in, id, parent string }{{"acme", "1", ""}, {"acme", "2", ""}, {"other", "1", ""}, {"acme", "untraced", ""}}
+		for i, r := range requests {
+			ctx := t.Context()
+			if r.id != "untraced" {
+				ctx, _ = tracer.Continue(ctx, "", "request", trace.Server)
+				requests[i].parent = trace.From(ctx).Parent()
+			}
+			err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+				e := activity.Entry{OrganizationID: r.in, RequestID: r.id, Scope: activity.Site, Verb: activity.Created}
+				return errors.Join(activity.Record(ctx, tx, e, d.Now()), activity.Record(ctx, tx, e, d.Now()))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range requests {
+			if parent, err := activity.TraceOf(t.Context(), d, r.in, r.id); parent != r.parent || err != nil {
+				t.Errorf("request %s in %s: %q, %v, want %q", r.id, r.in, parent, err, r.parent)
+			}
 		}
 	})
 }
