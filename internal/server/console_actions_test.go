@@ -328,6 +328,12 @@ func TestConsoleSessions(t *testing.T) {
 		if n := must(c.ListSessions(t.Context(), client.Range{}))(t).Count; n != 0 {
 			t.Errorf("%d sessions", n)
 		}
+		own := must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}}))(t)
+		reader := visit(t, s, own.APIKey)
+		seen := reader.get("/console/sessions")
+		reader.want(200, "this one", seen)
+		reader.lacks(200, `name="id"`, seen)
+		reader.lacks(200, `value="all"`, seen)
 		bound := must(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}, OrganizationID: must(s.Get(t.Context()))(t).ID}))(t)
 		few := visit(t, s, bound.APIKey)
 		few.want(403, "not bound to one", few.get("/console/sessions"))

@@ -45,8 +45,11 @@ func TestConsoleSites(t *testing.T) {
 
 		page := "/console/@current/apps/" + app
 		v.want(200, site+"/apps/"+app, v.get(page))
+		v.want(200, `value="disable"`, v.get(page))
 		v.want(400, "Reason", v.post(page, "do", "disable", "reason", ""))
-		v.want(200, "broken <b>", v.post(page, "do", "disable", "reason", "broken <b>"))
+		disabled := v.post(page, "do", "disable", "reason", "broken <b>")
+		v.want(200, "broken <b>", disabled)
+		v.lacks(200, `value="disable"`, disabled)
 		v.want(200, "does not run", v.get("/console/@current"+site))
 		v.want(200, "Banner is enabled.", v.post(page, "do", "enable"))
 

@@ -186,6 +186,7 @@ func TestOwnInvitesInTheConsole(t *testing.T) {
 		page := v.get("/console/session/oidc?then=/console/keys")
 		v.want(200, "<bdi>ada@x.example</bdi></strong>. Nothing happens", page)
 		v.want(200, `href="/console/keys">Go on`, page)
+		v.lacks(200, `name="first_name"`, page)
 		entered := v.answer(page, "Umbrella", "accept")
 		v.want(200, "You are in: this is Umbrella.", entered)
 		v.want(200, `<nav aria-label="Umbrella">`, entered)
