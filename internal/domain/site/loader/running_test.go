@@ -126,16 +126,17 @@ func testBackButton(t *testing.T, b *browser) {
 }
 
 // A page follows changes within 5 minutes, even though its manifest may be 10 s old. It does not ask again right after
-// a request.
+// a request. It says once that its apps have started.
 func testEveryFiveMinutes(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
 	got := b.open(t, f, page{
-		before: `let every; setInterval = (f, ms) => { every = () => { ahead += ms; f() }; log.push(String(ms)) }`,
+		before: `let every; setInterval = (f, ms) => { every = () => { ahead += ms; f() }; log.push(String(ms)) }
+			addEventListener("foyer:ready", ({ detail }) => log.push("ready " + (detail === foyer)))`,
 		script: `await ready; await server("change"); every(); await until(() => log.includes("undone"))`,
 		do:     map[string]func(){"change": func() { f.publish(2) }},
 	})
-	want(t, "log", []string{"280000", "undone"}, got.Log)
+	want(t, "log", []string{"280000", "ready true", "undone"}, got.Log)
 	clean(t, got)
 }
 
