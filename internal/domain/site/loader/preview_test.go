@@ -210,7 +210,7 @@ func (f *foyer) beacon(t *testing.T) (b beacon, raw string) {
 	return b, body
 }
 
-// A page reports once how its apps run, and once more when it is left.
+// A page reports once how its apps run, and once more when it is left, if something has failed since.
 func testBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(7,
@@ -224,7 +224,9 @@ func testBeacon(t *testing.T, b *browser) {
 				if (url.endsWith("/beacon")) log.push(mode + " " + credentials + " " + how.keepalive)
 				return ask(url, how)
 			}`,
-		script: `await ready; say("told"); wait(fall); await until(() => seen.length)`,
+		script: `await ready
+			dispatchEvent(new Event("pagehide")) // nothing has failed since
+			say("told"); wait(fall); await until(() => seen.length)`,
 	})
 	want(t, "mode, credentials and keepalive", []string{"cors omit true"}, got.Log)
 	want(t, "states", []string{"one running", "two failed"}, got.Foyer.states())
