@@ -214,21 +214,26 @@ func TestRestoreWhereLinksLead(t *testing.T) {
 	}
 }
 
-// Restore replaces a damaged database, and removes its journal.
+// Restore replaces a damaged database, and removes its log, which SQLite would otherwise play into the new one.
 func TestRestoreOverDamage(t *testing.T) {
 	t.Parallel()
-	_, path := backedUp(t)
+	url, path := backedUp(t)
+	addOrganization(t, dbtest.Open(t, url), "after") // in the log until the database is closed
+	log, err := os.ReadFile(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
 	damaged := filepath.Join(t.TempDir(), "foyer.db")
-	for _, name := range []string{damaged, damaged + "-wal", damaged + "-shm"} {
-		if err := os.WriteFile(name, []byte(strings.Repeat("damaged ", 1000)), 0o600); err != nil {
+	for name, text := range map[string][]byte{"": []byte("damaged"), "-wal": log, "-shm": []byte("damaged")} {
+		if err := os.WriteFile(damaged+name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := backup.Restore(t.Context(), path+".copy", "sqlite:"+damaged, true, asItWas); err != nil {
 		t.Fatal(err)
 	}
-	if rows, _ := organizations(t, dbtest.Open(t, "sqlite:"+damaged)); rows != 1 {
-		t.Errorf("%d organizations; want 1", rows)
+	if rows, counted := organizations(t, dbtest.Open(t, "sqlite:"+damaged)); rows != 1 || counted != 1 {
+		t.Errorf("%d organizations, %d counted; want those of the backup", rows, counted)
 	}
 }
 
