@@ -137,11 +137,18 @@ func TestRestore(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := backup.Restore(t.Context(), copied, url, true, asItWas); err != nil {
+	renamed := func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `UPDATE organizations SET name = 'Restored'`)
+	}
+	if err := backup.Restore(t.Context(), copied, url, true, renamed); err != nil {
 		t.Fatal(err)
 	}
-	if rows, counted := organizations(t, dbtest.Open(t, url)); rows != 1 || counted != 1 {
+	restored := dbtest.Open(t, url)
+	if rows, counted := organizations(t, restored); rows != 1 || counted != 1 {
 		t.Errorf("%d organizations, %d counted; want those of the backup", rows, counted)
+	}
+	if name, err := db.One[string](t.Context(), restored, nil, `SELECT name FROM organizations`); name != "Restored" {
+		t.Errorf("the organization is %q, %v; want it as it was prepared", name, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
