@@ -166,7 +166,7 @@ func TestIfMatch(t *testing.T) {
 		paths, patches := r.objects()
 		for i, path := range paths {
 			before := r.etag(path)
-			for _, another := range []string{`"x"`, `"x,*,y"`} {
+			for _, another := range []string{`"x"`, `"x,*,y"`, "W/" + before} {
 				if got := r.send(r.key, "PATCH", path, `{"name":7,"position":""}`, "If-Match", another); got.status != http.StatusPreconditionFailed {
 					r.t.Errorf("PATCH %s If-Match: %s: %d %s", path, another, got.status, got.body)
 				}
@@ -179,7 +179,10 @@ func TestIfMatch(t *testing.T) {
 			if r.etag(path) != before {
 				r.t.Errorf("%s has changed", path)
 			}
-			for _, condition := range []string{`"x", ` + before, "*"} {
+			for _, condition := range []string{`"x", ` + before, "*", "compressed"} {
+				if condition == "compressed" {
+					condition = strings.TrimSuffix(r.etag(path), `"`) + `-gzip"`
+				}
 				if got := r.send(r.key, "PATCH", path, fmt.Sprintf(patches[path], i), "If-Match", condition); got.status != http.StatusOK {
 					r.t.Errorf("PATCH %s If-Match: %s: %d %s", path, condition, got.status, got.body)
 				}
