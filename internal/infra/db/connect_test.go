@@ -2,9 +2,11 @@ package db_test
 
 import (
 	"context"
+	"io/fs"
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +44,33 @@ func conns(t *testing.T, address, most string) string {
 	q.Set("pool_max_conns", most)
 	u.RawQuery = q.Encode()
 	return u.String()
+}
+
+// A commit is on disk when it returns, erased data is overwritten, and only the owner reads the files.
+func TestSettingsOfSQLite(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "new", "foyer.db")
+	d := dbtest.Open(t, "sqlite:"+file)
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for name, want := range map[string]int{"synchronous": 2, "foreign_keys": 1, "secure_delete": 1} {
+			if got, err := db.One[int](ctx, tx, nil, `PRAGMA `+name); err != nil || got != want {
+				t.Errorf("%s: %d, %v; want %d", name, got, err, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]fs.FileMode{filepath.Dir(file): 0o700, file: 0o600, file + "-wal": 0o600, file + "-shm": 0o600} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s: mode %v, want %v", name, got, want)
+		}
+	}
 }
 
 // An administrator's settings for others do not affect foyer.
