@@ -118,7 +118,8 @@ func clean(t *testing.T, got report) {
 func testManifest(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(7, f.logging(1, "one"))
-	p := page{before: `const ask = fetch
+	p := page{before: `document.cookie = "a=b; path=/"
+		const ask = fetch
 		fetch = (url, how) => {
 			if (url.endsWith("/manifest.json")) log.push(new Request(url, how).credentials)
 			return ask(url, how)
@@ -135,7 +136,7 @@ func testManifest(t *testing.T, b *browser) {
 		t.Fatalf("asked for the manifest %d times, by 2 pages", len(asked))
 	}
 	for _, r := range asked {
-		if !strings.Contains("no-cache max-age=0", r.Header.Get("Cache-Control")) {
+		if r.Header.Get("Cookie") != "" || !strings.Contains("no-cache max-age=0", r.Header.Get("Cache-Control")) {
 			t.Errorf("asked with %v", r.Header)
 		}
 	}

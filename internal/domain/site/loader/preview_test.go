@@ -233,7 +233,7 @@ func testBeacon(t *testing.T, b *browser) {
 	first, body := f.beacon(t)
 	want(t, "revision", 7, first.Revision)
 	want(t, "sample", 1.0, first.Sample)
-	if len(first.Apps) != 2 || first.Apps[0].ID != 1 || first.Apps[0].Version != 10 || first.Apps[0].State != "running" || first.Apps[1].State != "failed" || first.Apps[0].MS == nil || *first.Apps[0].MS < 5e3 || *first.Apps[0].MS > 99e3 {
+	if len(first.Apps) != 2 || first.Apps[0].ID != 1 || first.Apps[0].Version != 10 || first.Apps[0].State != "running" || first.Apps[1].State != "failed" || first.Apps[1].MS == nil || first.Apps[0].MS == nil || *first.Apps[0].MS < 5e3 || *first.Apps[0].MS > 99e3 {
 		t.Errorf("first beacon: %s", body)
 	}
 	if len(first.Errors) != 1 {
