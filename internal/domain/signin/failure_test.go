@@ -192,7 +192,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 	})
 }
 
-// The failures of users who open the same are counted for each of them.
+// Failures are counted for each user, even if the same account of the provider is behind those of several.
 func TestFailuresOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		var first, counts []string
