@@ -74,7 +74,7 @@ func Trim(packed []byte) ([]byte, error) {
 	archive := zip.NewWriter(&trimmed)
 	for _, entry := range entries {
 		if err := archive.Copy(entry); err != nil {
-			return nil, fault.Field(fault.Unparsable, field, "%q cannot be read.", entry.Name)
+			return nil, err
 		}
 	}
 	err = archive.Close()
@@ -100,6 +100,9 @@ func entriesOf(packed []byte) ([]*zip.File, error) {
 	for _, entry := range entries {
 		if entry.CompressedSize64 > left { // entries may share their data: reading or copying it for each could take days, and all memory
 			return nil, fault.Field(fault.Unparsable, field, "It says that its files are larger than itself.")
+		}
+		if at, err := entry.DataOffset(); err != nil || at+int64(entry.CompressedSize64) > int64(len(packed)) {
+			return nil, fault.Field(fault.Unparsable, field, "It is incomplete: %q is not in it.", entry.Name)
 		}
 		left -= entry.CompressedSize64
 	}

@@ -43,6 +43,20 @@ func pack(tb testing.TB, files map[string]string, set func(*zip.FileHeader)) []b
 	return packed.Bytes()
 }
 
+// beyond makes a zip that says that a file's data begins after its end.
+func beyond(tb testing.TB) []byte {
+	tb.Helper()
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	_, err := archive.CreateRaw(&zip.FileHeader{Name: "../a.ts", CompressedSize64: 5})
+	_, more := archive.Create("b.ts")
+	if err := errors.Join(err, more, archive.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	binary.LittleEndian.PutUint16(packed.Bytes()[28:], 0xffff) // the length of the extra field
+	return packed.Bytes()
+}
+
 func TestBackAndForth(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"site.ts": "export {}\r\n", "src/a.css": "", "img/x.png": "\x00\xff"}
@@ -142,10 +156,11 @@ func TestHostileZips(t *testing.T) {
 		"large together":      pack(t, large, nil),
 		"only outside":        pack(t, map[string]string{"../a.ts": "", "/b.ts": "", `c:\d.ts`: "", `\d.ts`: "", "e/../../f.ts": ""}, nil),
 		"shared data":         overlapping(t, 10),
+		"no data":             beyond(t),
 		"a link":              pack(t, map[string]string{"a.ts": "/etc/passwd"}, func(h *zip.FileHeader) { h.SetMode(fs.ModeSymlink | 0o777) }),
 		"encrypted or torn":   pack(t, map[string]string{"a.ts": "x"}, nil)[10:],
 	} {
-		if _, err := folder.Trim(packed); name == "shared data" && err == nil {
+		if _, err := folder.Trim(packed); (name == "shared data" || name == "no data") && err == nil {
 			t.Errorf("%s: trimmed", name)
 		}
 		if files, _, err := folder.Unpack(packed); err == nil || !fault.Is(err, fault.Of(err)[0].Kind) || fault.IsOurs(err) {
@@ -167,6 +182,7 @@ func TestPassword(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, map[string]string{"a/site.ts": "x", "a/b/c.css": "y"}, nil))
 	f.Add(pack(f, map[string]string{"../x": "", ".git/y": "", "z.png": "\x00"}, nil))
+	f.Add(beyond(f))
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		files, leftOut, err := folder.Unpack(packed)
 		if err != nil && fault.IsOurs(err) {
