@@ -259,8 +259,8 @@ func testBeacon(t *testing.T, b *browser) {
 	}
 }
 
-// No beacon is sent without apps, by a page outside the sample, or by the try page. No beacon is larger than 8 KB: apps
-// are left out at random.
+// No beacon is sent without apps, by a page outside the sample, or by the try page, and no third one. No beacon has more
+// than nine errors, or is larger than 8 KB: apps are left out at random.
 func testNoBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1)
@@ -275,6 +275,23 @@ func testNoBeacon(t *testing.T, b *browser) {
 	}
 	f.publish(2, f.logging(1, "one"))
 	b.open(t, f, page{path: "/sites/" + f.token + "/try", script: "await ready"})
+	f.publish(2, f.app(2, "loud", `export function inject({ foyer }) {
+		window.say = (what) => { for (let i = 0; i < 12; i++) foyer.report(what) }
+		say("€".repeat(300))
+	}`))
+	b.open(t, f, page{script: `await ready
+		for (const what of ["a", "b"]) { say(what); dispatchEvent(new Event("pagehide")) }`})
+	first, body := f.beacon(t)
+	second, more := f.beacon(t)
+	if len(first.Apps) == 0 { // it has overtaken
+		first, body, second, more = second, more, first, body
+	}
+	if len(body) > 8192 || len(first.Errors) != 8 {
+		t.Errorf("first beacon has %d errors, %d bytes", len(first.Errors), len(body))
+	}
+	if len(second.Errors) != 9 || second.Errors[8].Message != "a" {
+		t.Errorf("second beacon: %s", more)
+	}
 	many := make([]app, 200)
 	same := f.app(1, "same", `export function inject() { throw new Error("\u0001".repeat(300)) }`)
 	for i := range many {
@@ -285,9 +302,9 @@ func testNoBeacon(t *testing.T, b *browser) {
 	b.open(t, f, half)
 	only, body := f.beacon(t)
 	if only.Revision != 3 || only.Sample != 0.6 || len(body) > 8192 || len(only.Apps) < 100 {
-		t.Errorf("%d bytes: %s", len(body), body)
+		t.Fatalf("%d bytes: %s", len(body), body)
 	}
-	if first, last := only.Apps[0].ID, only.Apps[len(only.Apps)-1].ID; first != many[0].ID || last != many[199].ID {
-		t.Errorf("the apps from %d to %d, of %d to %d", first, last, many[0].ID, many[199].ID)
+	if from, to := only.Apps[0].ID, only.Apps[len(only.Apps)-1].ID; from != many[0].ID || to != many[199].ID {
+		t.Errorf("the apps from %d to %d, of %d to %d", from, to, many[0].ID, many[199].ID)
 	}
 }
