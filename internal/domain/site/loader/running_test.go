@@ -106,6 +106,12 @@ func testCleanup(t *testing.T, b *browser) {
 	want(t, "states", []string{
 		"function stopped", "promise stopped", "late stopped", "throws stopped", "rejects stopped", "none running", "stays running",
 	}, got.Foyer.states())
+	var told []string
+	report, _ := f.beacon(t)
+	for _, e := range report.Errors {
+		told = append(told, fmt.Sprint(e.ID, " ", e.Message))
+	}
+	want(t, "errors", []string{"4 in cleanup", "5 in cleanup"}, told)
 	clean(t, got)
 }
 
@@ -158,9 +164,10 @@ func testClockSetBack(t *testing.T, b *browser) {
 func testWithdrawnVersion(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	const undone = `export const inject = ({ foyer }) => () => log.push(foyer.app + " undone")`
-	withdrawn, upgraded, same := f.app(1, "withdrawn", undone), f.app(2, "upgraded", undone), f.app(3, "same", undone)
-	f.publish(1, withdrawn, upgraded, same)
+	withdrawn, upgraded, same, torn := f.app(1, "withdrawn", undone), f.app(2, "upgraded", undone), f.app(3, "same", undone), f.app(4, "torn", undone)
+	f.publish(1, withdrawn, upgraded, same, torn)
 	got := b.open(t, f, page{
+		before: `const ask = fetch; fetch = (url, how) => url.endsWith("torn.js?now") ? Promise.reject("no network") : ask(url, how)`,
 		script: `await ready; await server("change");` + shownAgain + `
 			const asked = () => performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("?now")).length
 			await until(() => foyer.apps[0].state === "stopped" && asked() > 1)
@@ -176,14 +183,14 @@ func testWithdrawnVersion(t *testing.T, b *browser) {
 				w.Header().Set("Cache-Control", "no-store")
 				w.WriteHeader(http.StatusGone)
 			})
-			before, after := f.logging(1, "before"), f.logging(2, "after")
-			before.Version, after.Version = 9, 21
-			f.publish(2, before, after, same)
+			before, after, other := f.logging(1, "before"), f.logging(2, "after"), torn
+			before.Version, after.Version, other.Version = 9, 21, 41
+			f.publish(2, other, before, after, same)
 		}},
 	})
 	want(t, "bundles asked for", any(2.0), got.Value)
 	want(t, "log", []string{"1 undone"}, got.Log)
-	want(t, "states", []string{"withdrawn stopped", "upgraded running", "same running"}, got.Foyer.states())
+	want(t, "states", []string{"withdrawn stopped", "upgraded running", "same running", "torn running"}, got.Foyer.states())
 	clean(t, got)
 }
 
